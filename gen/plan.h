@@ -1,0 +1,120 @@
+/* Plan: what to launch. Steps in order; a step is 1 to 4 variants of one kernel with guards, first match wins, the last
+ * has none. Emitting and launching are pure functions of it. Made by schedule, then only read. */
+#ifndef GEN_PLAN_H
+#define GEN_PLAN_H
+
+#include "ir/prog.h"
+
+#define GEN_MAX_VARIANTS 4
+
+typedef enum Strategy {
+#define STRATEGY(id, ...) STRATEGY_##id,
+#include "gen/strategies.def"
+#undef STRATEGY
+    STRATEGY_COUNT
+} Strategy;
+
+typedef struct StrategyRow {
+    const char *name;
+    const char *use; /* one line, for explain */
+    const char *skeleton; /* template file, in templates/ */
+} StrategyRow;
+const StrategyRow *gen_strategy(Strategy strategy);
+
+/* How a CTA covers the data. Element c of a row belongs to chunk c / (row_threads*vector) of thread
+ * (c / vector) % row_threads; all variants of a step share this map and the combine order. */
+typedef struct Tile {
+    int threads;     /* a CTA */
+    int row_threads; /* threads a row: 1, 2, 4, 8, 16, 32 or a multiple of 32 */
+    int rows;        /* rows a CTA works on at once */
+    int vector;      /* elements an access */
+    int chunks;      /* accesses a thread a row, unrolled; row_loop: unrolled in one trip */
+    int min_ctas;    /* an SM, of __launch_bounds__; 0: left to the compiler */
+} Tile;
+
+/* How a value gets from the phase that makes it to a later one that reads it. */
+typedef enum Crossing {
+    CROSS_NONE,
+    CROSS_KEEP,      /* its f32 (f64, i64) in registers */
+    CROSS_KEEP_RAW,  /* the loaded words in registers, widened again */
+    CROSS_REREAD,    /* loaded again */
+    CROSS_RECOMPUTE, /* from what else crosses */
+    CROSS_ROW,       /* one a row, in a register */
+    CROSS_RESIDENT   /* a column operand held for all the CTA's rows */
+} Crossing;
+
+typedef IR_LIST(uint32_t) StmtList;
+
+typedef struct Phase {
+    StmtList loads;   /* issued first, in this order */
+    StmtList stmts;   /* then computed in this order, recomputed ones too; no stores */
+    StmtList stores;  /* full-size stores of this phase */
+    StmtList reduces; /* whose elements are combined in this phase; then the row is combined */
+    StmtList row_stmts;  /* once a row, after the reduces of the phase before (phase 0: before everything) */
+    StmtList row_stores; /* once a row, at the end of row_stmts */
+} Phase;
+
+typedef enum GuardKind {
+    GUARD_ALIGNED,  /* pointer of a parameter is a multiple of `number` bytes */
+    GUARD_MULTIPLE, /* size is a multiple of `number` */
+    GUARD_AT_MOST   /* size is at most `number` */
+} GuardKind;
+typedef struct Guard {
+    GuardKind kind;
+    uint32_t param; /* GUARD_ALIGNED */
+    Size size;      /* the others */
+    int64_t number;
+} Guard;
+
+typedef struct Variant {
+    const char *kernel; /* the function's name in the text, unique in the unit */
+    const char *label;  /* "aligned", "any" */
+    bool wide;          /* accesses of tile.vector elements are one machine access */
+    uint32_t guard_count;
+    Guard *guards; /* all must hold */
+} Variant;
+
+typedef enum ParamKind { PARAM_BUF, PARAM_SIZE } ParamKind;
+typedef struct Param { /* kernel parameters in order; the same for all variants of a step */
+    ParamKind kind;
+    uint32_t buf; /* PARAM_BUF: a pointer (its tensor's plus offset), or the scalar's value for BUF_SCALAR */
+    Size size;    /* PARAM_SIZE: int64 */
+    const char *name; /* as the kernel spells it */
+} Param;
+
+typedef struct Slice { /* of a CTA's shared memory */
+    const char *name;
+    uint32_t offset, bytes;
+} Slice;
+
+typedef struct Step {
+    uint32_t nest;
+    Strategy strategy;
+    Tile tile;
+    uint32_t phase_count;
+    Phase *phases;
+    Crossing *crossing; /* for each statement of the nest */
+    Poly units;         /* what the grid divides: rows, or for pointwise accesses; blocks = ceil(units / units_per_cta) */
+    int64_t units_per_cta;
+    uint32_t param_count;
+    Param *params;
+    uint32_t slice_count;
+    Slice *slices;
+    uint32_t shared_bytes; /* dynamic shared memory a CTA */
+    uint32_t variant_count;
+    Variant variants[GEN_MAX_VARIANTS];
+    uint32_t *depth; /* for each reduce of the nest by statement: longest chain of combines; 0 elsewhere */
+} Step;
+
+typedef struct Choice { /* for explain: what was chosen or refused, and why, with its numbers */
+    const char *text;
+} Choice;
+
+typedef struct Plan {
+    const char *name;
+    IR_LIST(Step) steps;
+    IR_LIST(Choice) choices;
+    Poly workspace_bytes; /* tmp and ws buffers, each 256-byte aligned */
+} Plan;
+
+#endif

@@ -1,0 +1,122 @@
+/* Graph: SSA values with dtype, shape and place. Made by parse, rewritten by graph passes into a new Graph, then read.
+ *
+ * Values are in topological order: an argument's id is smaller than its user's. Elementwise ops broadcast by NumPy's
+ * rule with trailing dims aligned; a symbol meets only itself or 1.
+ * A value's dtype is what its elements are: an input and a cast have a storage dtype (bf16 ...), which arithmetic
+ * widens exactly; every other op has the dtype that ir_op_dtype gives (f32, f64, i64, bool).
+ * Nothing rounds but OP_CAST and the stores of outputs. */
+#ifndef IR_GRAPH_H
+#define IR_GRAPH_H
+
+#include "ir/ops.h"
+#include "ir/poly.h"
+
+#define IR_NONE UINT32_MAX
+#define IR_MAX_RANK 6
+#define IR_MAX_NODES 4096
+#define IR_MAX_EXTENT ((int64_t)1 << 62) /* extents and their products stay below */
+
+typedef struct Dim {
+    const char *name;
+    int64_t value;    /* of a fixed dim; -1: any, given at launch */
+    int64_t hint;     /* of an any dim; -1: none */
+    int64_t max;      /* -1: none */
+    int64_t multiple; /* 1: none */
+    bool derived;     /* an exact quotient of fixed dims such as C/G, with its number; not declared by the file */
+    Place place;
+} Dim;
+
+typedef struct Shape {
+    uint8_t rank;
+    Poly extent[IR_MAX_RANK];
+} Shape;
+
+/* One item of x[...], after `...` was written out. For each input dim in order: a range or a gather; new axes between. */
+typedef enum ItemKind { ITEM_RANGE, ITEM_NEW_AXIS, ITEM_AT, ITEM_GATHER } ItemKind;
+typedef struct Item {
+    ItemKind kind;
+    Poly start; /* ITEM_RANGE: first index; ITEM_AT: the one index, whose dim is dropped */
+    Poly stop;  /* ITEM_RANGE: one past the last */
+    uint32_t index; /* ITEM_GATHER: an integer value, whose dims take the place of this one; at most one an OP_INDEX */
+} Item;
+
+typedef struct Value {
+    Op op;
+    DType dtype;
+    Shape shape;
+    Place place;
+    const char *name;  /* of the node in the file, or NULL */
+    uint32_t origin;   /* id in the Graph that expand made; itself there, IR_NONE in what parse made */
+    uint8_t arg_count; /* primitives, cast, reduce, index, reshape, composite */
+    uint32_t arg[3];   /* ids; composites keep theirs in call */
+    uint64_t bits;     /* OP_CONST: the double's bits for float dtypes (already representable in them), else the int64 */
+    uint32_t tensor;   /* OP_INPUT: of graph->inputs; OP_SCALAR: of graph->scalars */
+    Poly size;         /* OP_SIZE: its value; OP_IOTA: its extent */
+    Reduction reduction; /* OP_REDUCE */
+    uint32_t dims;       /* OP_REDUCE: bit mask of the argument's dims that it consumes */
+    bool keepdim;        /* OP_REDUCE: consumed dims stay with extent 1 */
+    uint8_t item_count;  /* OP_INDEX */
+    Item *items;
+    struct Call *call; /* OP_COMPOSITE: what the language module needs to expand it; opaque elsewhere */
+} Value;
+
+/* An input, an output or a scalar. Strides are in elements; shape and strides are what the file says. */
+typedef struct Tensor {
+    const char *name;
+    DType dtype;
+    Shape shape; /* rank 0: one element */
+    Poly stride[IR_MAX_RANK];
+    bool contiguous; /* no strides: were given */
+    int64_t align;   /* bytes that the pointer is promised to be a multiple of; 0: only the dtype's size */
+    Place place;
+    /* outputs */
+    uint32_t value;      /* what is stored */
+    uint32_t inplace;    /* input whose memory this may be, or IR_NONE */
+    Item *inplace_items; /* its slice, one item a dim of the input; NULL: the whole */
+    uint8_t inplace_item_count;
+    bool accumulate; /* adds to what the output holds */
+    /* scalars */
+    bool has_default;
+    double default_float;
+    int64_t default_int;
+} Tensor;
+
+typedef struct Graph {
+    const char *name;
+    IR_LIST(Dim) dims; /* a symbol of Poly is an index here */
+    IR_LIST(Tensor) inputs;
+    IR_LIST(Tensor) outputs;
+    IR_LIST(Tensor) scalars;
+    IR_LIST(Value) values;
+} Graph;
+
+Graph *ir_graph_create(Job *job, const char *name);
+/* Appends a zeroed value and returns its id; at most IR_MAX_NODES, else an error at place and the job stops. */
+uint32_t ir_graph_add(Job *job, Graph *graph, Op op, DType dtype, Place place);
+
+/* Builders that type what they make; they report at place and stop the job where it is illegal. */
+uint32_t ir_graph_const(Job *job, Graph *graph, DType dtype, double number, int64_t integer, Place place);
+uint32_t ir_graph_op(Job *job, Graph *graph, Op op, const uint32_t *args, Place place);
+uint32_t ir_graph_cast(Job *job, Graph *graph, uint32_t arg, DType dtype, Place place);
+uint32_t ir_graph_reduce(Job *job, Graph *graph, Reduction reduction, uint32_t arg, uint32_t dims, bool keepdim,
+                         Place place);
+uint32_t ir_graph_index(Job *job, Graph *graph, uint32_t arg, const Item *items, uint32_t count, Place place);
+uint32_t ir_graph_reshape(Job *job, Graph *graph, uint32_t arg, const Shape *shape, Place place);
+
+/* The value of each fixed dim, -1 for any dims: what ir_poly_fold takes. */
+int64_t *ir_graph_fixed(Job *job, const Graph *graph);
+const char **ir_graph_dim_names(Job *job, const Graph *graph);
+/* "bf16[M, N]" */
+void ir_print_type(Text *text, const Graph *graph, DType dtype, const Shape *shape);
+/* Broadcast shape of two; false where they do not meet. */
+bool ir_shape_broadcast(Job *job, const Shape *a, const Shape *b, Shape *result);
+/* Structure equal but for places, origins and names of inner values. */
+bool ir_graph_equal(const Graph *a, const Graph *b);
+
+/* Prints the graph as a graph file that reads back to an equal Graph. (ir/graph_print.c) */
+void ir_graph_print(Text *text, const Graph *graph);
+
+/* V8's proof on the Graph: whether two item lists of one input are disjoint on some dim for every value of the dims. */
+bool ir_items_disjoint(Job *job, const Graph *graph, const Item *a, const Item *b, uint32_t count);
+
+#endif

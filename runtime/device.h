@@ -1,0 +1,75 @@
+/* A device: where sources are built into modules and kernels run. Two of them: cuda (runtime/cuda_*.c) and host
+ * (runtime/host_*.c). The library above sees this table alone.
+ *
+ * Errors: functions return a Status and add a message to `why` (never NULL). Threads: all functions may be called from
+ * several threads on one device; a module is read-only once built. */
+#ifndef RUNTIME_DEVICE_H
+#define RUNTIME_DEVICE_H
+
+#include "gen/gen.h"
+
+typedef struct RtDevice RtDevice;
+typedef struct RtModule RtModule;
+typedef struct RtKernel RtKernel;
+
+typedef struct RtFacts { /* of a compiled kernel */
+    int registers;       /* a thread; 0 where the device has none to count */
+    int local_bytes;     /* stack frame and spills a thread */
+    int static_shared_bytes;
+    int max_threads;
+} RtFacts;
+
+typedef struct RtLaunch {
+    const RtKernel *kernel;
+    uint64_t blocks;
+    uint32_t threads;
+    uint32_t shared_bytes;
+    const Slice *slices; /* of the shared memory; the host device keeps them apart */
+    uint32_t slice_count;
+    void **params; /* params[i] points to the i-th argument's value */
+    void *stream;  /* cuda: CUstream; host: ignored, launches are done when they return */
+} RtLaunch;
+
+/* How the host device runs fibers within a warp and warps within a CTA; results must not depend on it. */
+typedef enum RtOrder { RT_ORDER_ASCENDING, RT_ORDER_DESCENDING, RT_ORDER_SEEDED } RtOrder;
+
+typedef struct RtHostOptions {
+    RtOrder order;
+    uint64_t seed;
+    int workers; /* operating-system threads that blocks spread over; 0: one a core */
+} RtHostOptions;
+
+typedef struct RtDeviceOps {
+    const char *name; /* "cuda", "host" */
+    /* Compiles all texts, in parallel, and loads them. Job: for messages and scratch. log: the compiler's words. */
+    Status (*build)(RtDevice *device, const Source *const *sources, uint32_t count, RtModule **modules, Text *why);
+    void (*module_free)(RtDevice *device, RtModule *module);
+    Status (*kernel)(RtDevice *device, RtModule *module, const char *name, uint32_t shared_bytes, RtKernel **kernel,
+                     Text *why);
+    Status (*facts)(RtDevice *device, const RtKernel *kernel, RtFacts *facts, Text *why);
+    Status (*launch)(RtDevice *device, const RtLaunch *launch, Text *why);
+    /* Memory as kernels address it, 256-byte aligned. */
+    Status (*alloc)(RtDevice *device, size_t bytes, void **memory, Text *why);
+    void (*release)(RtDevice *device, void *memory);
+    Status (*copy_in)(RtDevice *device, void *to, const void *from, size_t bytes, Text *why);
+    Status (*copy_out)(RtDevice *device, void *to, const void *from, size_t bytes, Text *why);
+    Status (*synchronize)(RtDevice *device, Text *why);
+    void (*close)(RtDevice *device);
+} RtDeviceOps;
+
+struct RtDevice { /* first member of each device's own struct */
+    const RtDeviceOps *ops;
+    Target target; /* the numbers it plans with */
+    int ordinal;   /* cuda: which GPU */
+};
+
+/* target_arch 0: the device's own; the host device plans for sm_90 then. */
+Status rt_host_open(int target_arch, const RtHostOptions *options, RtDevice **device, Text *why);
+Status rt_cuda_open(int ordinal, RtDevice **device, Text *why); /* STATUS_NO_DEVICE, STATUS_UNAVAILABLE */
+int rt_cuda_count(void); /* 0 where there is no driver */
+
+/* NVRTC without a device: cubin or PTX of a device text for an architecture. The result is malloc'ed. */
+typedef enum RtBinary { RT_CUBIN, RT_PTX } RtBinary;
+Status rt_nvrtc_compile(const Source *source, int arch, RtBinary kind, char **bytes, size_t *count, Text *why);
+
+#endif

@@ -1,0 +1,247 @@
+/* normgen: graph files to fused CUDA kernels, compiled at run time.
+ *
+ * A context holds a device. A program is a graph compiled for it; one program serves every value of the graph's any
+ * dims. Objects may be used from several threads at once, except that freeing one needs every other use to have ended.
+ * Nothing is global: messages come back through `why` (NULL allowed), a text that the caller frees with ng_text_free.
+ * The library never exits, prints only under NORMGEN_DEBUG, and never changes the caller's CUDA context, locale or
+ * environment. Option structs begin with their size in bytes, so that they can grow; zero in a field means its default.
+ *
+ *     ng_context *ctx;  ng_program *rms;
+ *     ng_context_create(NULL, &ctx, NULL);
+ *     ng_compile(ctx, text, strlen(text), NULL, &rms, NULL);
+ *     ng_launch(rms, &(ng_args){sizeof(ng_args), .tensors = tensors, .dims = &rows, .scalars = &eps, .stream = s});
+ */
+#ifndef NORMGEN_H
+#define NORMGEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NG_VERSION_MAJOR 0
+#define NG_VERSION_MINOR 1
+#define NG_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define NG_API __attribute__((visibility("default")))
+#else
+#define NG_API
+#endif
+
+typedef struct ng_context ng_context;
+typedef struct ng_program ng_program;
+
+/* 1 to 9 are also the exit codes of the command. New codes are appended. */
+typedef enum ng_status {
+    NG_OK = 0,
+    NG_REJECTED = 1,     /* the graph is not legal; `why` holds the diagnostics */
+    NG_USAGE = 2,        /* an argument or option is not legal */
+    NG_NO_DEVICE = 3,    /* there is no such device */
+    NG_NOT_COMPILED = 4, /* a kernel did not compile, or a forced knob is impossible */
+    NG_CHECK_FAILED = 5, /* results outside their bound */
+    NG_SYSTEM = 6,       /* a file, memory or another system call failed */
+    NG_LAUNCH = 7,       /* a launch failed, or device memory is short */
+    NG_INTERNAL = 8,     /* a bug in normgen */
+    NG_UNAVAILABLE = 9   /* not built yet; or NVRTC or the driver is missing */
+} ng_status;
+
+typedef enum ng_dtype {
+    NG_F64, NG_F32, NG_F16, NG_BF16, NG_F8E4M3, NG_F8E5M2, NG_I64, NG_I32, NG_I8, NG_U8, NG_BOOL
+} ng_dtype;
+
+typedef union ng_scalar {
+    double f64;
+    float f32;
+    int64_t i64;
+} ng_scalar;
+
+typedef struct ng_text { /* the caller's; a NUL follows the last byte */
+    const char *bytes;
+    size_t count;
+} ng_text;
+
+NG_API const char *ng_version(void); /* "0.1.0" */
+NG_API const char *ng_status_name(ng_status status);
+NG_API const char *ng_dtype_name(ng_dtype dtype);
+NG_API size_t ng_dtype_bytes(ng_dtype dtype);
+NG_API void ng_text_free(ng_text *text); /* takes NULL and empty texts */
+
+/* ---- devices and contexts ---- */
+
+typedef enum ng_device_kind {
+    NG_DEVICE_DEFAULT = 0, /* cuda:0 where there is one and NVRTC loads, else host */
+    NG_DEVICE_CUDA,
+    NG_DEVICE_HOST, /* the same kernels as C++ on the processor: for tests and machines without a GPU */
+    NG_DEVICE_NONE  /* plan and generate only: no program of this context launches */
+} ng_device_kind;
+
+typedef struct ng_device {
+    size_t size;
+    ng_device_kind kind;
+    int ordinal;
+    int arch; /* 90 for sm_90 */
+    int sms;
+    uint64_t memory_bytes; /* 0 for the host */
+    char name[128];
+} ng_device;
+
+/* Devices in order, cuda first, host last. NG_NO_DEVICE past the end. */
+NG_API ng_status ng_device_query(int index, ng_device *device);
+
+typedef enum ng_host_order { NG_ORDER_ASCENDING = 0, NG_ORDER_DESCENDING, NG_ORDER_SEEDED } ng_host_order;
+
+typedef struct ng_context_options {
+    size_t size;
+    ng_device_kind device;
+    int ordinal;
+    int arch; /* plan for this architecture (90); 0: the device's own, or 90 where it has none */
+    ng_host_order host_order; /* the order in which the host device runs lanes; results never depend on it */
+    uint64_t host_seed;
+    void *(*alloc)(void *state, size_t bytes); /* NULL: malloc and free */
+    void (*release)(void *state, void *memory);
+    void *allocator_state;
+} ng_context_options;
+
+NG_API ng_status ng_context_create(const ng_context_options *options, ng_context **context, ng_text *why);
+NG_API ng_status ng_context_device(const ng_context *context, ng_device *device);
+NG_API void ng_context_free(ng_context *context); /* after its programs; takes NULL */
+
+/* ---- programs ---- */
+
+typedef struct ng_setting {
+    const char *name;
+    const char *value;
+} ng_setting;
+
+typedef struct ng_compile_options {
+    size_t size;
+    const char *name; /* of the graph's text in messages; default "graph" */
+    const ng_setting *defines; /* dims and types, as -D */
+    size_t define_count;
+    const ng_setting *hints; /* as --hint */
+    size_t hint_count;
+    const ng_setting *fixes; /* as --fix */
+    size_t fix_count;
+    const ng_setting *sets; /* knobs, as --set */
+    size_t set_count;
+    int verify;              /* verify the IR after every pass */
+    int batch_invariant;     /* a row's bits do not depend on how many rows there are */
+    int warnings_are_errors;
+} ng_compile_options;
+
+/* count bytes of a graph file. Warnings too come back through `why`, with NG_OK. */
+NG_API ng_status ng_compile(ng_context *context, const char *graph, size_t count, const ng_compile_options *options,
+                            ng_program **program, ng_text *why);
+NG_API void ng_program_free(ng_program *program); /* takes NULL */
+
+typedef struct ng_program_facts {
+    size_t size;
+    const char *name; /* the program's */
+    uint32_t inputs, outputs, scalars, dims, kernels; /* dims: the any dims, that a launch takes */
+    double compile_seconds;
+} ng_program_facts;
+NG_API ng_status ng_program_query(const ng_program *program, ng_program_facts *facts);
+
+typedef enum ng_arg_role { NG_INPUT, NG_OUTPUT, NG_SCALAR, NG_DIM } ng_arg_role;
+
+typedef struct ng_arg {
+    size_t size;
+    const char *name; /* the program's */
+    ng_dtype dtype;   /* NG_DIM: NG_I64 */
+    int rank;
+    int contiguous;       /* no strides were given in the file */
+    int64_t inplace;      /* NG_OUTPUT: index of the input whose memory it may be, else -1 */
+    int accumulate;       /* NG_OUTPUT: adds to what is there */
+    int64_t align;        /* bytes that the pointer must be a multiple of */
+    int has_default;      /* NG_SCALAR */
+    ng_scalar value;      /* NG_SCALAR: the default */
+    int64_t hint, max, multiple; /* NG_DIM: hint and max -1 where there are none */
+} ng_arg;
+NG_API ng_status ng_arg_query(const ng_program *program, ng_arg_role role, uint32_t index, ng_arg *arg);
+NG_API ng_status ng_arg_find(const ng_program *program, const char *name, ng_arg_role *role, uint32_t *index);
+/* Extents and strides (in elements) of an input or output for these any dims; arrays of ng_arg.rank. NULL allowed. */
+NG_API ng_status ng_arg_shape(const ng_program *program, ng_arg_role role, uint32_t index, const int64_t *dims,
+                              int64_t *extents, int64_t *strides);
+
+/* 256-byte aligned; contents arbitrary; never grows when a dim shrinks. */
+NG_API ng_status ng_workspace_bytes(const ng_program *program, const int64_t *dims, size_t *bytes);
+
+/* ---- launching ---- */
+
+typedef struct ng_args {
+    size_t size;
+    void *const *tensors;     /* inputs, then outputs, in file order; device pointers (host device: host pointers) */
+    const int64_t *dims;      /* the any dims, in file order */
+    const ng_scalar *scalars; /* in file order; NULL: the defaults */
+    void *workspace;
+    size_t workspace_bytes;
+    void *stream; /* cuda: CUstream or cudaStream_t */
+    uint32_t flags; /* 0 */
+} ng_args;
+
+/* Enqueues only: no allocation, compile or synchronisation; may be captured. Restores the current CUDA context. */
+NG_API ng_status ng_launch(ng_program *program, const ng_args *args);
+/* The checks of ng_launch and more, in words; launches nothing. */
+NG_API ng_status ng_launch_check(ng_program *program, const ng_args *args, ng_text *why);
+
+/* ---- running on host memory, checked ---- */
+
+typedef struct ng_output_report {
+    double min, max, mean;  /* over the finite elements; NaN when there are none */
+    uint64_t elements, nans;
+    uint64_t hash;          /* XXH3 of the bytes, elements in row-major order */
+    uint64_t checked;       /* elements compared with the double reference; 0: not verified */
+    uint64_t failed;        /* outside their bound */
+    uint64_t uncertain;     /* within their bound of a discontinuity */
+    double worst;           /* largest |error| / (1 ulp + bound) */
+    int64_t worst_index;    /* its row-major index, -1: none */
+    double worst_got, worst_expected, worst_bound;
+} ng_output_report;
+
+typedef struct ng_report {
+    size_t size;
+    ng_output_report *outputs; /* the caller's array, one for each output; NULL allowed */
+    double seconds;            /* of the launch */
+    int sampled;               /* the check evaluated only some rows and columns */
+    ng_text why;               /* what failed; the caller frees it */
+} ng_report;
+
+/* As ng_launch, but tensors are host memory in the strides of the file: copies in, runs, copies out and blocks.
+ * verify: compares every output with the reference in double. NG_CHECK_FAILED where one fails. */
+NG_API ng_status ng_run(ng_program *program, const ng_args *args, int verify, ng_report *report);
+
+/* ---- looking inside ---- */
+
+typedef enum ng_text_kind {
+    NG_TEXT_CUDA,    /* the .cu file */
+    NG_TEXT_HEADER,  /* declarations of its launcher */
+    NG_TEXT_IR,      /* after `pass` (NULL: the last that makes IR; "all": after each) */
+    NG_TEXT_EXPLAIN, /* classes, fusions, strategy, knobs, bytes */
+    NG_TEXT_CUBIN,   /* bytes; needs NVRTC */
+    NG_TEXT_PTX
+} ng_text_kind;
+NG_API ng_status ng_program_text(const ng_program *program, ng_text_kind what, const char *pass, ng_text *out);
+
+typedef struct ng_kernel {
+    size_t size;
+    const char *name; /* the program's */
+    const char *strategy;
+    const char *variant;
+    int threads;
+    uint32_t shared_bytes;
+    int registers, local_bytes; /* -1 where the device cannot say */
+} ng_kernel;
+NG_API ng_status ng_kernel_query(const ng_program *program, uint32_t index, ng_kernel *kernel);
+
+/* What normgen has: the i-th op, composite, pass or strategy as one line "name<TAB>what it is"; NG_USAGE past the end. */
+typedef enum ng_list_kind { NG_LIST_OPS, NG_LIST_COMPOSITES, NG_LIST_PASSES, NG_LIST_STRATEGIES, NG_LIST_DTYPES } ng_list_kind;
+NG_API ng_status ng_list(ng_list_kind kind, uint32_t index, ng_text *line);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
