@@ -49,7 +49,17 @@ typedef enum ng_status {
 } ng_status;
 
 typedef enum ng_dtype {
-    NG_F64, NG_F32, NG_F16, NG_BF16, NG_F8E4M3, NG_F8E5M2, NG_I64, NG_I32, NG_I8, NG_U8, NG_BOOL
+    NG_F64,
+    NG_F32,
+    NG_F16,
+    NG_BF16,
+    NG_F8E4M3,
+    NG_F8E5M2,
+    NG_I64,
+    NG_I32,
+    NG_I8,
+    NG_U8,
+    NG_BOOL
 } ng_dtype;
 
 typedef union ng_scalar {
@@ -68,6 +78,9 @@ NG_API const char *ng_status_name(ng_status status);
 NG_API const char *ng_dtype_name(ng_dtype dtype);
 NG_API size_t ng_dtype_bytes(ng_dtype dtype);
 NG_API void ng_text_free(ng_text *text); /* takes NULL and empty texts */
+/* One stored element as a number and back; unaligned allowed. Storing rounds as a cast does. I64 to 2^53 only. */
+NG_API double ng_load(ng_dtype dtype, const void *element);
+NG_API void ng_store(ng_dtype dtype, void *element, double value);
 
 /* ---- devices and contexts ---- */
 
@@ -97,7 +110,7 @@ typedef struct ng_context_options {
     size_t size;
     ng_device_kind device;
     int ordinal;
-    int arch; /* plan for this architecture (90); 0: the device's own, or 90 where it has none */
+    int arch;                 /* plan for this architecture (90); 0: the device's own, or 90 where it has none */
     ng_host_order host_order; /* the order in which the host device runs lanes; results never depend on it */
     uint64_t host_seed;
     void *(*alloc)(void *state, size_t bytes); /* NULL: malloc and free */
@@ -118,7 +131,7 @@ typedef struct ng_setting {
 
 typedef struct ng_compile_options {
     size_t size;
-    const char *name; /* of the graph's text in messages; default "graph" */
+    const char *name;          /* of the graph's text in messages; default "graph" */
     const ng_setting *defines; /* dims and types, as -D */
     size_t define_count;
     const ng_setting *hints; /* as --hint */
@@ -127,9 +140,12 @@ typedef struct ng_compile_options {
     size_t fix_count;
     const ng_setting *sets; /* knobs, as --set */
     size_t set_count;
-    int verify;              /* verify the IR after every pass */
-    int batch_invariant;     /* a row's bits do not depend on how many rows there are */
+    int verify;          /* verify the IR after every pass */
+    int batch_invariant; /* a row's bits do not depend on how many rows there are */
     int warnings_are_errors;
+    /* Stop after this pass, by its name (NULL: go through all): such a program only shows texts. "expand" is the whole
+     * check of a graph: parsed, typed, composites written out. */
+    const char *last_pass;
 } ng_compile_options;
 
 /* count bytes of a graph file. Warnings too come back through `why`, with NG_OK. */
@@ -139,7 +155,7 @@ NG_API void ng_program_free(ng_program *program); /* takes NULL */
 
 typedef struct ng_program_facts {
     size_t size;
-    const char *name; /* the program's */
+    const char *name;                                 /* the program's */
     uint32_t inputs, outputs, scalars, dims, kernels; /* dims: the any dims, that a launch takes */
     double compile_seconds;
 } ng_program_facts;
@@ -152,13 +168,14 @@ typedef struct ng_arg {
     const char *name; /* the program's */
     ng_dtype dtype;   /* NG_DIM: NG_I64 */
     int rank;
-    int contiguous;       /* no strides were given in the file */
-    int64_t inplace;      /* NG_OUTPUT: index of the input whose memory it may be, else -1 */
-    int accumulate;       /* NG_OUTPUT: adds to what is there */
-    int64_t align;        /* bytes that the pointer must be a multiple of */
-    int has_default;      /* NG_SCALAR */
-    ng_scalar value;      /* NG_SCALAR: the default */
+    int contiguous;              /* no strides were given in the file */
+    int64_t inplace;             /* NG_OUTPUT: index of the input whose memory it may be, else -1 */
+    int accumulate;              /* NG_OUTPUT: adds to what is there */
+    int64_t align;               /* bytes that the pointer must be a multiple of */
+    int has_default;             /* NG_SCALAR */
+    ng_scalar value;             /* NG_SCALAR: the default */
     int64_t hint, max, multiple; /* NG_DIM: hint and max -1 where there are none */
+    int32_t extent_dim[6];       /* tensors: for each extent the any dim (index among NG_DIM) that it is, else -1 */
 } ng_arg;
 NG_API ng_status ng_arg_query(const ng_program *program, ng_arg_role role, uint32_t index, ng_arg *arg);
 NG_API ng_status ng_arg_find(const ng_program *program, const char *name, ng_arg_role *role, uint32_t *index);
@@ -178,7 +195,7 @@ typedef struct ng_args {
     const ng_scalar *scalars; /* in file order; NULL: the defaults */
     void *workspace;
     size_t workspace_bytes;
-    void *stream; /* cuda: CUstream or cudaStream_t */
+    void *stream;   /* cuda: CUstream or cudaStream_t */
     uint32_t flags; /* 0 */
 } ng_args;
 
@@ -190,14 +207,14 @@ NG_API ng_status ng_launch_check(ng_program *program, const ng_args *args, ng_te
 /* ---- running on host memory, checked ---- */
 
 typedef struct ng_output_report {
-    double min, max, mean;  /* over the finite elements; NaN when there are none */
+    double min, max, mean; /* over the finite elements; NaN when there are none */
     uint64_t elements, nans;
-    uint64_t hash;          /* XXH3 of the bytes, elements in row-major order */
-    uint64_t checked;       /* elements compared with the double reference; 0: not verified */
-    uint64_t failed;        /* outside their bound */
-    uint64_t uncertain;     /* within their bound of a discontinuity */
-    double worst;           /* largest |error| / (1 ulp + bound) */
-    int64_t worst_index;    /* its row-major index, -1: none */
+    uint64_t hash;       /* XXH3 of the bytes, elements in row-major order */
+    uint64_t checked;    /* elements compared with the double reference; 0: not verified */
+    uint64_t failed;     /* outside their bound */
+    uint64_t uncertain;  /* within their bound of a discontinuity */
+    double worst;        /* largest |error| / (1 ulp + bound) */
+    int64_t worst_index; /* its row-major index, -1: none */
     double worst_got, worst_expected, worst_bound;
 } ng_output_report;
 
@@ -209,7 +226,10 @@ typedef struct ng_report {
     ng_text why;               /* what failed; the caller frees it */
 } ng_report;
 
-/* As ng_launch, but tensors are host memory in the strides of the file: copies in, runs, copies out and blocks.
+/* As ng_launch, but tensors are host memory in the strides of the file: copies in, runs, copies out and blocks. A copy
+ * on the device keeps its host pointer's distance from a 256-byte boundary, so that misaligned pointers can be tried.
+ * An output that is its inplace input's own pointer shares that input's copy. The workspace is made here:
+ * args->workspace and stream are not read. What lies between the elements of a strided output is left as it was.
  * verify: compares every output with the reference in double. NG_CHECK_FAILED where one fails. */
 NG_API ng_status ng_run(ng_program *program, const ng_args *args, int verify, ng_report *report);
 
@@ -221,7 +241,8 @@ typedef enum ng_text_kind {
     NG_TEXT_IR,      /* after `pass` (NULL: the last that makes IR; "all": after each) */
     NG_TEXT_EXPLAIN, /* classes, fusions, strategy, knobs, bytes */
     NG_TEXT_CUBIN,   /* bytes; needs NVRTC */
-    NG_TEXT_PTX
+    NG_TEXT_PTX,
+    NG_TEXT_TIMES /* a line for each pass that ran: "name<TAB>microseconds" */
 } ng_text_kind;
 NG_API ng_status ng_program_text(const ng_program *program, ng_text_kind what, const char *pass, ng_text *out);
 
@@ -232,12 +253,20 @@ typedef struct ng_kernel {
     const char *variant;
     int threads;
     uint32_t shared_bytes;
-    int registers, local_bytes; /* -1 where the device cannot say */
+    int registers, local_bytes; /* stack and spills; -1 where neither device nor cubin can say */
 } ng_kernel;
 NG_API ng_status ng_kernel_query(const ng_program *program, uint32_t index, ng_kernel *kernel);
 
-/* What normgen has: the i-th op, composite, pass or strategy as one line "name<TAB>what it is"; NG_USAGE past the end. */
-typedef enum ng_list_kind { NG_LIST_OPS, NG_LIST_COMPOSITES, NG_LIST_PASSES, NG_LIST_STRATEGIES, NG_LIST_DTYPES } ng_list_kind;
+/* What normgen has: the i-th op, composite, pass or strategy as one line "name<TAB>what it is"; NG_USAGE past the end.
+ */
+typedef enum ng_list_kind {
+    NG_LIST_OPS,
+    NG_LIST_COMPOSITES,
+    NG_LIST_PASSES,
+    NG_LIST_STRATEGIES,
+    NG_LIST_DTYPES,
+    NG_LIST_KNOBS /* what --set takes */
+} ng_list_kind;
 NG_API ng_status ng_list(ng_list_kind kind, uint32_t index, ng_text *line);
 
 #ifdef __cplusplus
