@@ -1,8 +1,9 @@
 /* A device: where sources are built into modules and kernels run. Two of them: cuda (runtime/cuda_*.c) and host
  * (runtime/host_*.c). The library above sees this table alone.
  *
- * Errors: functions return a Status and add a message to `why` (never NULL). Threads: all functions may be called from
- * several threads on one device; a module is read-only once built. */
+ * Errors: functions return a Status and add a message to `why` by rt_say. why is NULL where nobody will read it and
+ * nothing may be allocated (ng_launch); adding to it may leave the job, so no lock is held meanwhile. Threads: all
+ * functions may be called from several threads on one device; a module is read-only once built. */
 #ifndef RUNTIME_DEVICE_H
 #define RUNTIME_DEVICE_H
 
@@ -11,6 +12,9 @@
 typedef struct RtDevice RtDevice;
 typedef struct RtModule RtModule;
 typedef struct RtKernel RtKernel;
+
+/* Adds to why; nothing where it is NULL. */
+void rt_say(Text *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct RtFacts { /* of a compiled kernel */
     int registers;       /* a thread; 0 where the device has none to count */
@@ -66,10 +70,15 @@ struct RtDevice { /* first member of each device's own struct */
 /* target_arch 0: the device's own; the host device plans for sm_90 then. */
 Status rt_host_open(int target_arch, const RtHostOptions *options, RtDevice **device, Text *why);
 Status rt_cuda_open(int ordinal, RtDevice **device, Text *why); /* STATUS_NO_DEVICE, STATUS_UNAVAILABLE */
-int rt_cuda_count(void); /* 0 where there is no driver */
+int rt_cuda_count(void);                                        /* 0 where there is no driver */
+/* Numbers of a GPU without taking a context on it. target->name is name. */
+Status rt_cuda_query(int ordinal, Target *target, char name[128], uint64_t *memory_bytes, Text *why);
 
 /* NVRTC without a device: cubin or PTX of a device text for an architecture. The result is malloc'ed. */
 typedef enum RtBinary { RT_CUBIN, RT_PTX } RtBinary;
 Status rt_nvrtc_compile(const Source *source, int arch, RtBinary kind, char **bytes, size_t *count, Text *why);
+bool rt_nvrtc_found(void);
+/* Registers, stack and spills that a cubin states for a kernel; false: not a cubin that holds it. */
+bool rt_cubin_facts(const char *cubin, size_t count, const char *kernel, RtFacts *facts);
 
 #endif

@@ -62,6 +62,8 @@ typedef enum ng_dtype {
     NG_BOOL
 } ng_dtype;
 
+/* A scalar's value: f64 of f64 scalars, f32 of all narrower floats (rounded to the scalar's dtype by the library), i64
+ * of integers and bools. */
 typedef union ng_scalar {
     double f64;
     float f32;
@@ -182,6 +184,9 @@ NG_API ng_status ng_arg_find(const ng_program *program, const char *name, ng_arg
 /* Extents and strides (in elements) of an input or output for these any dims; arrays of ng_arg.rank. NULL allowed. */
 NG_API ng_status ng_arg_shape(const ng_program *program, ng_arg_role role, uint32_t index, const int64_t *dims,
                               int64_t *extents, int64_t *strides);
+/* Of an output with an inplace input: elements from that input's pointer to the output's own first element, where it is
+ * that input or a slice of it. NG_USAGE for any other output. */
+NG_API ng_status ng_arg_slice(const ng_program *program, uint32_t output, const int64_t *dims, int64_t *offset);
 
 /* 256-byte aligned; contents arbitrary; never grows when a dim shrinks. */
 NG_API ng_status ng_workspace_bytes(const ng_program *program, const int64_t *dims, size_t *bytes);
