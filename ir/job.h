@@ -107,6 +107,9 @@ void *ir_grow(Job *job, void *items, uint32_t count, uint32_t *capacity, size_t 
 /* The text that places point into, and its name in messages. Both are kept by reference. */
 void ir_job_set_source(Job *job, const char *name, const char *bytes, size_t count);
 const char *ir_job_source(const Job *job, size_t *count);
+const char *ir_job_source_name(const Job *job);
+/* Bytes of the printable UTF-8 character at `at`, 0 where there is none: a control character, a broken sequence. */
+size_t ir_utf8_length(const char *at, size_t left);
 
 /* Errors go on until IR_MAX_ERRORS; the caller ends with ir_stop_on_errors at a point where going on makes no sense. */
 void ir_error(Job *job, Place place, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -118,7 +121,8 @@ uint32_t ir_diagnostic_count(const Job *job);
 const Diagnostic *ir_diagnostic(const Job *job, uint32_t index);
 /* 1-based line and column (in characters of UTF-8) of a byte of the source. */
 void ir_locate(const Job *job, uint32_t offset, uint32_t *line, uint32_t *column);
-/* All diagnostics as people read them: file:line:col: error: text, the line, a caret, notes. */
+/* All diagnostics as people read them: file:line:col: error: text, the line, a caret, notes. Needs no run around it;
+ * never NULL. (ir/report.c) */
 const char *ir_job_report(Job *job);
 
 #endif

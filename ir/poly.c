@@ -1,0 +1,259 @@
+/* In: polynomials. Out: their sums, products, exact quotients, values and text. Left alone: what the symbols mean.
+ * Terms are in graded lexicographic order, highest degree first, which multiplication keeps: so long division is exact.
+ */
+#include "ir/poly.h"
+
+#include <string.h>
+
+#define MAX_COEFFICIENT ((int64_t)1 << 62) /* absolute values stay below */
+#define MAX_TERMS 4096                     /* of one polynomial; more counts as overflow */
+
+static uint32_t degree_of(const Term *term) {
+    uint32_t degree = 0;
+    while (degree < IR_MAX_DEGREE && term->symbol[degree] != IR_NO_SYMBOL) degree++;
+    return degree;
+}
+
+static int compare_monomials(const Term *a, const Term *b) {
+    uint32_t da = degree_of(a), db = degree_of(b);
+    if (da != db) return da > db ? -1 : 1;
+    for (uint32_t i = 0; i < da; i++) {
+        if (a->symbol[i] != b->symbol[i]) return a->symbol[i] < b->symbol[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+static bool too_large(int64_t value) { return value >= MAX_COEFFICIENT || value <= -MAX_COEFFICIENT; }
+
+static Term term_int(int64_t value) {
+    Term term = {.coefficient = value};
+    memset(term.symbol, 0xff, sizeof term.symbol);
+    return term;
+}
+
+static Poly single(Job *job, Term term) {
+    Term *kept = IR_NEW(job, Term);
+    *kept = term;
+    return (Poly){1, kept};
+}
+
+Poly ir_poly_int(Job *job, int64_t value) {
+    if (!value) return (Poly){0, NULL};
+    return single(job, term_int(value));
+}
+
+Poly ir_poly_symbol(Job *job, uint32_t symbol) {
+    IR_REQUIRE(job, symbol < IR_NO_SYMBOL);
+    Term term = term_int(1);
+    term.symbol[0] = (uint16_t)symbol;
+    return single(job, term);
+}
+
+/* a + factor * b, a merge of two sorted lists. */
+static Poly add_scaled(Job *job, Poly a, Poly b, int64_t factor, bool *overflow) {
+    if (!b.count) return a;
+    Term *terms = IR_NEW_ARRAY(job, Term, (size_t)a.count + b.count);
+    uint32_t i = 0, j = 0, count = 0;
+    while (i < a.count || j < b.count) {
+        int order = i == a.count ? 1 : j == b.count ? -1 : compare_monomials(&a.terms[i], &b.terms[j]);
+        Term term = order <= 0 ? a.terms[i] : b.terms[j];
+        if (order > 0) term.coefficient = 0;
+        if (order <= 0) i++;
+        if (order >= 0) {
+            int64_t scaled;
+            bool wide = ir_mul_overflows(b.terms[j++].coefficient, factor, &scaled);
+            if (wide || ir_add_overflows(term.coefficient, scaled, &term.coefficient)) *overflow = true;
+        }
+        if (too_large(term.coefficient)) {
+            *overflow = true;
+            term.coefficient = 1;
+        }
+        if (term.coefficient) terms[count++] = term;
+    }
+    if (count > MAX_TERMS) {
+        *overflow = true;
+        count = MAX_TERMS;
+    }
+    return (Poly){count, terms};
+}
+
+Poly ir_poly_add(Job *job, Poly a, Poly b, bool *overflow) { return add_scaled(job, a, b, 1, overflow); }
+Poly ir_poly_sub(Job *job, Poly a, Poly b, bool *overflow) { return add_scaled(job, a, b, -1, overflow); }
+
+static Term multiply_terms(const Term *a, const Term *b, bool *overflow) {
+    Term product = term_int(0);
+    uint32_t da = degree_of(a), db = degree_of(b);
+    if (da + db > IR_MAX_DEGREE || ir_mul_overflows(a->coefficient, b->coefficient, &product.coefficient) ||
+        too_large(product.coefficient)) {
+        *overflow = true;
+        return term_int(1);
+    }
+    for (uint32_t i = 0, j = 0, k = 0; k < da + db; k++) {
+        bool first = j == db || (i < da && a->symbol[i] <= b->symbol[j]);
+        product.symbol[k] = first ? a->symbol[i++] : b->symbol[j++];
+    }
+    return product;
+}
+
+/* Multiplying by one term keeps the order. */
+static Poly multiply_by_term(Job *job, Poly a, const Term *by, bool *overflow) {
+    Term *terms = IR_NEW_ARRAY(job, Term, a.count);
+    for (uint32_t i = 0; i < a.count; i++) {
+        terms[i] = multiply_terms(&a.terms[i], by, overflow);
+        if (*overflow) return ir_poly_int(job, 1);
+    }
+    return (Poly){a.count, terms};
+}
+
+Poly ir_poly_mul(Job *job, Poly a, Poly b, bool *overflow) {
+    Poly sum = {0, NULL};
+    if ((uint64_t)a.count * b.count > MAX_TERMS) {
+        *overflow = true;
+        return ir_poly_int(job, 1);
+    }
+    for (uint32_t i = 0; i < b.count; i++) {
+        bool wide = false;
+        Poly part = multiply_by_term(job, a, &b.terms[i], &wide);
+        sum = ir_poly_add(job, sum, part, &wide);
+        if (wide) {
+            *overflow = true;
+            return ir_poly_int(job, 1);
+        }
+    }
+    return sum;
+}
+
+static bool divide_terms(const Term *a, const Term *b, Term *quotient) {
+    if (a->coefficient % b->coefficient) return false;
+    *quotient = term_int(a->coefficient / b->coefficient);
+    uint32_t j = 0, k = 0;
+    for (uint32_t i = 0; i < degree_of(a); i++) {
+        if (j < IR_MAX_DEGREE && b->symbol[j] == a->symbol[i]) {
+            j++;
+        } else {
+            quotient->symbol[k++] = a->symbol[i];
+        }
+    }
+    return j == degree_of(b);
+}
+
+bool ir_poly_div(Job *job, Poly a, Poly b, Poly *quotient) {
+    *quotient = (Poly){0, NULL};
+    if (!b.count) return false;
+    bool overflow = false;
+    uint32_t steps = 0;
+    while (a.count) {
+        Term term;
+        if (++steps > MAX_TERMS || !divide_terms(&a.terms[0], &b.terms[0], &term)) return false;
+        Poly part = multiply_by_term(job, b, &term, &overflow);
+        if (overflow) return false;
+        a = ir_poly_sub(job, a, part, &overflow);
+        *quotient = ir_poly_add(job, *quotient, single(job, term), &overflow);
+        if (overflow) return false;
+    }
+    return true;
+}
+
+int ir_poly_compare(Poly a, Poly b) {
+    for (uint32_t i = 0; i < a.count && i < b.count; i++) {
+        int order = compare_monomials(&a.terms[i], &b.terms[i]);
+        if (order) return order;
+        int64_t x = a.terms[i].coefficient, y = b.terms[i].coefficient;
+        if (x != y) return x < y ? -1 : 1;
+    }
+    return a.count == b.count ? 0 : a.count < b.count ? -1 : 1;
+}
+
+bool ir_poly_equal(Poly a, Poly b) { return a.count == b.count && !ir_poly_compare(a, b); }
+
+bool ir_poly_is_int(Poly a, int64_t *value) {
+    if (a.count > 1 || (a.count == 1 && degree_of(&a.terms[0]))) return false;
+    if (value) *value = a.count ? a.terms[0].coefficient : 0;
+    return true;
+}
+
+Poly ir_poly_fold(Job *job, Poly a, const int64_t *values, uint32_t count, bool *overflow) {
+    Poly sum = {0, NULL};
+    for (uint32_t i = 0; i < a.count; i++) {
+        Term folded = term_int(a.terms[i].coefficient);
+        uint32_t kept = 0;
+        bool wide = false, zero = false;
+        for (uint32_t k = 0; k < degree_of(&a.terms[i]); k++) {
+            uint16_t symbol = a.terms[i].symbol[k];
+            if (symbol >= count || values[symbol] == -1) {
+                folded.symbol[kept++] = symbol;
+            } else if (!values[symbol]) {
+                zero = true;
+            } else if (ir_mul_overflows(folded.coefficient, values[symbol], &folded.coefficient) ||
+                       too_large(folded.coefficient)) {
+                wide = true;
+                folded.coefficient = 1;
+            }
+        }
+        if (zero) continue;
+        if (wide) *overflow = true;
+        sum = ir_poly_add(job, sum, single(job, folded), overflow);
+    }
+    return sum;
+}
+
+static bool eval_term(const Term *term, const int64_t *dims, uint32_t dim_count, const int64_t *parts,
+                      uint32_t part_count, int64_t *value) {
+    int64_t product = term->coefficient;
+    bool wide = false, zero = false;
+    for (uint32_t k = 0; k < degree_of(term); k++) {
+        uint32_t symbol = term->symbol[k];
+        bool part = symbol >= IR_POLY_PART;
+        uint32_t index = part ? symbol - IR_POLY_PART : symbol;
+        if (index >= (part ? part_count : dim_count)) return false;
+        int64_t factor = part ? parts[index] : dims[index];
+        if (!factor) zero = true;
+        if (!wide && (ir_mul_overflows(product, factor, &product) || too_large(product))) wide = true;
+    }
+    *value = zero ? 0 : product;
+    return zero || !wide;
+}
+
+bool ir_poly_eval(Poly a, const int64_t *dims, uint32_t dim_count, const int64_t *parts, uint32_t part_count,
+                  int64_t *value) {
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < a.count; i++) {
+        int64_t term;
+        if (!eval_term(&a.terms[i], dims, dim_count, parts, part_count, &term)) return false;
+        if (ir_add_overflows(sum, term, &sum)) return false;
+    }
+    *value = sum;
+    return !too_large(sum);
+}
+
+static void print_symbol(Text *text, uint16_t symbol, const char *const *names, uint32_t count) {
+    if (symbol >= IR_POLY_PART) {
+        ir_text_format(text, "P%u", (unsigned)(symbol - IR_POLY_PART));
+    } else if (symbol < count) {
+        ir_text_put(text, names[symbol]);
+    } else {
+        ir_text_format(text, "?%u", (unsigned)symbol);
+    }
+}
+
+void ir_poly_print(Text *text, Poly a, const char *const *names, uint32_t count) {
+    if (!a.count) ir_text_put(text, "0");
+    for (uint32_t i = 0; i < a.count; i++) {
+        const Term *term = &a.terms[i];
+        uint32_t degree = degree_of(term);
+        int64_t size = term->coefficient;
+        if (i) {
+            ir_text_put(text, size < 0 ? " - " : " + ");
+            size = size < 0 ? -size : size;
+        }
+        if (degree && size == -1) {
+            ir_text_put(text, "-");
+        } else if (!degree || size != 1) {
+            ir_text_format(text, "%lld%s", (long long)size, degree ? "*" : "");
+        }
+        for (uint32_t k = 0; k < degree; k++) {
+            if (k) ir_text_put(text, "*");
+            print_symbol(text, term->symbol[k], names, count);
+        }
+    }
+}
