@@ -40,6 +40,33 @@ typedef struct Item {
     uint32_t index; /* ITEM_GATHER: an integer value, whose dims take the place of this one; at most one an OP_INDEX */
 } Item;
 
+/* An operand of the language that need not be a value of the graph: what a parameter of a composite stands for.
+ * Numbers, sizes and operations on nothing else are weak: they take their dtype from what they meet. */
+typedef enum ArgKind { ARG_NONE, ARG_VALUE, ARG_NUMBER, ARG_SIZE, ARG_OP, ARG_BOOL, ARG_TEXT, ARG_LIST } ArgKind;
+typedef struct Arg {
+    ArgKind kind;
+    Place place;
+    uint32_t value;  /* ARG_VALUE: an id */
+    bool is_integer; /* ARG_NUMBER: written without point and exponent */
+    double number;   /* ARG_NUMBER */
+    int64_t integer; /* ARG_NUMBER that is_integer; ARG_BOOL */
+    Poly size;       /* ARG_SIZE */
+    Op op;           /* ARG_OP: on weak operands */
+    const char *text;       /* ARG_TEXT */
+    uint32_t count;         /* ARG_OP, ARG_LIST */
+    const struct Arg *item; /* ARG_OP, ARG_LIST */
+} Arg;
+
+/* The call of an OP_COMPOSITE: an argument for each parameter. */
+typedef struct Call {
+    const char *callee;
+    uint32_t line; /* of ir/composites.def, from 0 */
+    uint32_t count;
+    const char *const *params;
+    Arg *args;
+    bool *given; /* false: the default */
+} Call;
+
 typedef struct Value {
     Op op;
     DType dtype;
@@ -57,7 +84,7 @@ typedef struct Value {
     bool keepdim;        /* OP_REDUCE: consumed dims stay with extent 1 */
     uint8_t item_count;  /* OP_INDEX */
     Item *items;
-    struct Call *call; /* OP_COMPOSITE: what the language module needs to expand it; opaque elsewhere */
+    Call *call; /* OP_COMPOSITE */
 } Value;
 
 /* An input, an output or a scalar. Strides are in elements; shape and strides are what the file says. */
@@ -112,6 +139,8 @@ void ir_print_type(Text *text, const Graph *graph, DType dtype, const Shape *sha
 bool ir_shape_broadcast(Job *job, const Shape *a, const Shape *b, Shape *result);
 /* Structure equal but for places, origins and names of inner values. */
 bool ir_graph_equal(const Graph *a, const Graph *b);
+
+bool ir_call_equal(const Call *a, const Call *b); /* (ir/graph_print.c) */
 
 /* Prints the graph as a graph file that reads back to an equal Graph. (ir/graph_print.c) */
 void ir_graph_print(Text *text, const Graph *graph);
