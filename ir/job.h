@@ -96,7 +96,7 @@ void ir_reset(Job *job, Mark mark);
 /* A list is struct { T *at; uint32_t count, capacity; }. IR_PUSH returns the address of a new, zeroed last item. */
 void *ir_grow(Job *job, void *items, uint32_t count, uint32_t *capacity, size_t item_bytes);
 #define IR_PUSH(job, list)                                                                                             \
-    ((list)->at = ir_grow((job), (list)->at, (list)->count, &(list)->capacity, sizeof *(list)->at),                     \
+    ((list)->at = ir_grow((job), (list)->at, (list)->count, &(list)->capacity, sizeof *(list)->at),                    \
      &(list)->at[(list)->count++])
 #define IR_LIST(Type)                                                                                                  \
     struct {                                                                                                           \

@@ -47,21 +47,21 @@ typedef struct Access {
 } Access;
 
 typedef struct Stmt {
-    Op op;        /* primitives, CONST, CAST, SIZE, IOTA, REDUCE, LOAD, STORE, PARTIAL_ACCUMULATE */
-    DType dtype;  /* of the value; a load widens exactly to it; a cast rounds to it */
-    uint8_t result;     /* REDUCE of online or welford: which result */
+    Op op;               /* primitives, CONST, CAST, SIZE, IOTA, REDUCE, LOAD, STORE, PARTIAL_ACCUMULATE */
+    DType dtype;         /* of the value; a load widens exactly to it; a cast rounds to it */
+    uint8_t result;      /* REDUCE of online or welford: which result */
     Reduction reduction; /* REDUCE, PARTIAL_ACCUMULATE */
-    uint32_t domain;    /* axes that the value varies over; of a store, those of its map */
-    uint32_t consumed;  /* REDUCE, PARTIAL_ACCUMULATE: the axes it consumes */
+    uint32_t domain;     /* axes that the value varies over; of a store, those of its map */
+    uint32_t consumed;   /* REDUCE, PARTIAL_ACCUMULATE: the axes it consumes */
     uint32_t arg_count;
-    uint32_t arg[3];    /* statements of this nest, before this one */
-    uint32_t access;    /* LOAD, STORE, PARTIAL_ACCUMULATE: of nest->accesses */
-    uint64_t bits;      /* CONST: the bits in dtype (f32: 32, f64: 64, i64, bool) */
-    Size size;          /* SIZE */
-    uint32_t axis;      /* IOTA */
-    const char *name;   /* the graph's, or NULL */
+    uint32_t arg[3];  /* statements of this nest, before this one */
+    uint32_t access;  /* LOAD, STORE, PARTIAL_ACCUMULATE: of nest->accesses */
+    uint64_t bits;    /* CONST: the bits in dtype (f32: 32, f64: 64, i64, bool) */
+    Size size;        /* SIZE */
+    uint32_t axis;    /* IOTA */
+    const char *name; /* the graph's, or NULL */
     Place place;
-    uint32_t value;     /* the Graph's value (its origin) that this computes, or IR_NONE */
+    uint32_t value; /* the Graph's value (its origin) that this computes, or IR_NONE */
 } Stmt;
 
 typedef enum NestClass {
@@ -87,8 +87,8 @@ typedef struct Nest {
 
 typedef struct Prog {
     const char *name;
-    IR_LIST(Dim) dims;   /* the any dims, in file order (fixed ones are numbers by now) */
-    IR_LIST(Poly) sizes; /* sK: polynomial in prog->dims and parts */
+    IR_LIST(Dim) dims;           /* the any dims, in file order (fixed ones are numbers by now) */
+    IR_LIST(Poly) sizes;         /* sK: polynomial in prog->dims and parts */
     IR_LIST(const char *) parts; /* "P0"; a symbol IR_POLY_PART + k of a Poly */
     IR_LIST(Buf) bufs;
     IR_LIST(Nest) nests;
@@ -107,7 +107,8 @@ Poly ir_size_poly(Job *job, const Prog *prog, Size size);
 void ir_size_print(Text *text, const Prog *prog, Size size);
 
 /* Adds a statement, or returns the equal one already there (hash-consing: all fields but name, place and value; stores
- * and partial_accumulates are never merged). Sets the domain of everything but loads with no access and stores. */
+ * and partial_accumulates are never merged). Sets the domain, that of a load
+ * or a store from its access. */
 uint32_t ir_nest_add(Job *job, Nest *nest, const Stmt *stmt);
 uint32_t ir_nest_add_access(Job *job, Nest *nest, const Access *access);
 /* V2's domain of an access. */
@@ -122,7 +123,7 @@ bool ir_is_full_read(const Nest *nest, const Stmt *stmt);
 /* Drops statements that no store needs, and accesses that none uses, keeping the order. */
 void ir_nest_sweep(Job *job, Nest *nest);
 
-void ir_prog_print(Text *text, const Prog *prog);       /* (ir/prog_print.c) */
+void ir_prog_print(Text *text, const Prog *prog); /* (ir/prog_print.c) */
 /* Reads a dump back; reports at its place and stops the job on bad text. Places are those of this text. */
 Prog *ir_prog_read(Job *job, const char *bytes, size_t count); /* (ir/prog_read.c) */
 /* V1 to V8; the first breach as a message that starts with its name ("V5: ..."), or NULL. (ir/verify.c) */

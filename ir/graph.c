@@ -1,0 +1,337 @@
+/* In: ops, arguments and places. Out: values of a Graph, typed and broadcast, or an error at the place. Left alone: the
+ * language (gen/), printing (ir/graph_print.c). */
+#include "ir/graph.h"
+
+#include <string.h>
+
+Graph *ir_graph_create(Job *job, const char *name) {
+    Graph *graph = IR_NEW(job, Graph);
+    graph->name = name;
+    return graph;
+}
+
+uint32_t ir_graph_add(Job *job, Graph *graph, Op op, DType dtype, Place place) {
+    if (graph->values.count >= IR_MAX_NODES) {
+        ir_stop_at(job, STATUS_REJECTED, place, "the graph has more than %d values", IR_MAX_NODES);
+    }
+    Value *value = IR_PUSH(job, &graph->values);
+    value->op = op;
+    value->dtype = dtype;
+    value->place = place;
+    value->origin = IR_NONE;
+    return graph->values.count - 1;
+}
+
+int64_t *ir_graph_fixed(Job *job, const Graph *graph) {
+    int64_t *fixed = IR_NEW_ARRAY(job, int64_t, graph->dims.count);
+    for (uint32_t i = 0; i < graph->dims.count; i++) fixed[i] = graph->dims.at[i].value;
+    return fixed;
+}
+
+const char **ir_graph_dim_names(Job *job, const Graph *graph) {
+    const char **names = IR_NEW_ARRAY(job, const char *, graph->dims.count);
+    for (uint32_t i = 0; i < graph->dims.count; i++) names[i] = graph->dims.at[i].name;
+    return names;
+}
+
+static Poly fold(Job *job, const Graph *graph, Poly poly, bool *overflow) {
+    return ir_poly_fold(job, poly, ir_graph_fixed(job, graph), graph->dims.count, overflow);
+}
+
+/* ---- printing of types, for messages ---- */
+
+void ir_print_type(Text *text, const Graph *graph, DType dtype, const Shape *shape) {
+    const char **names = ir_graph_dim_names(text->job, graph);
+    ir_text_put(text, ir_dtype(dtype)->name);
+    ir_text_put(text, "[");
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        if (i) ir_text_put(text, ", ");
+        ir_poly_print(text, shape->extent[i], names, graph->dims.count);
+    }
+    ir_text_put(text, "]");
+}
+
+static const char *type_text(Job *job, const Graph *graph, uint32_t id) {
+    Text text = ir_text(job);
+    const Value *value = &graph->values.at[id];
+    ir_print_type(&text, graph, value->dtype, &value->shape);
+    return ir_text_string(&text);
+}
+
+static const char *poly_text(Job *job, const Graph *graph, Poly poly) {
+    Text text = ir_text(job);
+    ir_poly_print(&text, poly, ir_graph_dim_names(job, graph), graph->dims.count);
+    return ir_text_string(&text);
+}
+
+/* How messages call an op: its symbol, else its name. */
+static const char *spelling(Op op) {
+    const char *symbol = op < OP_PRIMITIVES ? ir_op(op)->symbol : "";
+    return *symbol ? symbol : ir_op_name(op);
+}
+
+/* ---- shapes ---- */
+
+static bool is_one(Poly poly) {
+    int64_t value;
+    return ir_poly_is_int(poly, &value) && value == 1;
+}
+
+bool ir_shape_broadcast(Job *job, const Shape *a, const Shape *b, Shape *result) {
+    Shape shape = {.rank = a->rank > b->rank ? a->rank : b->rank};
+    for (uint32_t i = 0; i < shape.rank; i++) { /* i counts from the last dim */
+        const Poly *x = i < a->rank ? &a->extent[a->rank - 1 - i] : NULL;
+        const Poly *y = i < b->rank ? &b->extent[b->rank - 1 - i] : NULL;
+        if (x && y && !is_one(*x) && !is_one(*y) && !ir_poly_equal(*x, *y)) return false;
+        shape.extent[shape.rank - 1 - i] = x && (!y || !is_one(*x)) ? *x : y ? *y : ir_poly_int(job, 1);
+    }
+    *result = shape;
+    return true;
+}
+
+/* Product of the extents in symbols, its fixed ones folded. */
+static Poly count_elements(Job *job, const Graph *graph, const Shape *shape, bool *overflow) {
+    Poly product = ir_poly_int(job, 1);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        product = ir_poly_mul(job, product, fold(job, graph, shape->extent[i], overflow), overflow);
+    }
+    return product;
+}
+
+/* Extents that are known must not be negative, nor their product pass the limit. */
+static void check_shape(Job *job, const Graph *graph, const Shape *shape, Place place) {
+    bool overflow = false;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        int64_t extent;
+        if (ir_poly_is_int(fold(job, graph, shape->extent[i], &overflow), &extent) && extent < 0) {
+            ir_stop_at(job, STATUS_REJECTED, place, "dim %u has a negative extent, %lld", i, (long long)extent);
+        }
+    }
+    count_elements(job, graph, shape, &overflow);
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "a tensor of 2^62 elements or more");
+}
+
+/* ---- constants, ops, casts ---- */
+
+uint32_t ir_graph_const(Job *job, Graph *graph, DType dtype, double number, int64_t integer, Place place) {
+    uint32_t id = ir_graph_add(job, graph, OP_CONST, dtype, place);
+    Value *value = &graph->values.at[id];
+    if (ir_dtype(dtype)->kind == KIND_FLOAT) {
+        double rounded = ir_round(dtype, number);
+        memcpy(&value->bits, &rounded, sizeof rounded);
+    } else {
+        value->bits = (uint64_t)ir_wrap_int(dtype, integer);
+    }
+    return id;
+}
+
+uint32_t ir_graph_cast(Job *job, Graph *graph, uint32_t arg, DType dtype, Place place) {
+    uint32_t id = ir_graph_add(job, graph, OP_CAST, dtype, place);
+    Value *value = &graph->values.at[id];
+    value->arg_count = 1;
+    value->arg[0] = arg;
+    value->shape = graph->values.at[arg].shape;
+    return id;
+}
+
+/* An operand in the dtype in which the op computes: integers among floats, bools among numbers and f32 among f64 get a
+ * cast; storage dtypes widen by themselves. */
+static uint32_t meet(Job *job, Graph *graph, uint32_t arg, DType dtype, Place place) {
+    if (ir_compute_dtype(graph->values.at[arg].dtype) == dtype) return arg;
+    return ir_graph_cast(job, graph, arg, dtype, place);
+}
+
+static _Noreturn void refuse_op(Job *job, const Graph *graph, Op op, const uint32_t *args, Place place) {
+    Text text = ir_text(job);
+    for (uint32_t i = 0; i < ir_op(op)->arity; i++) {
+        ir_text_format(&text, "%s%s", i ? ", " : "", type_text(job, graph, args[i]));
+    }
+    const char *wanted = ir_op(op)->rule == RULE_WHERE ? "its condition must be bool" : "its operands must be bool";
+    ir_error(job, place, "%s cannot take these operands: %s", spelling(op), wanted);
+    ir_note(job, place, "found %s", ir_text_string(&text));
+    ir_stop(job, STATUS_REJECTED);
+}
+
+uint32_t ir_graph_op(Job *job, Graph *graph, Op op, const uint32_t *args, Place place) {
+    uint32_t arity = ir_op(op)->arity, used[3];
+    DType operands[3], result;
+    Shape shape = {0};
+    for (uint32_t i = 0; i < arity; i++) {
+        operands[i] = graph->values.at[args[i]].dtype;
+        if (ir_shape_broadcast(job, &shape, &graph->values.at[args[i]].shape, &shape)) continue;
+        ir_error(job, place, "shapes do not broadcast in %s: a dim meets only itself or 1", spelling(op));
+        for (uint32_t k = 0; k < arity; k++) {
+            ir_note(job, graph->values.at[args[k]].place, "this is %s", type_text(job, graph, args[k]));
+        }
+        ir_stop(job, STATUS_REJECTED);
+    }
+    if (!ir_op_dtype(op, operands, &result)) refuse_op(job, graph, op, args, place);
+    DType meeting = ir_op_operand_dtype(op, operands);
+    for (uint32_t i = 0; i < arity; i++) {
+        bool as_it_is = ir_op(op)->rule == RULE_TEST || (ir_op(op)->rule == RULE_WHERE && i == 0);
+        used[i] = as_it_is ? args[i] : meet(job, graph, args[i], meeting, place);
+    }
+    check_shape(job, graph, &shape, place);
+    uint32_t id = ir_graph_add(job, graph, op, result, place);
+    Value *value = &graph->values.at[id];
+    value->shape = shape;
+    value->arg_count = (uint8_t)arity;
+    memcpy(value->arg, used, arity * sizeof *used);
+    return id;
+}
+
+uint32_t ir_graph_reduce(Job *job, Graph *graph, Reduction reduction, uint32_t arg, uint32_t dims, bool keepdim,
+                         Place place) {
+    DType dtype = ir_compute_dtype(graph->values.at[arg].dtype);
+    bool logic = reduction == REDUCTION_ANY || reduction == REDUCTION_ALL;
+    if (logic && dtype != DTYPE_BOOL) {
+        ir_stop_at(job, STATUS_REJECTED, place, "%s takes bool, found %s", ir_reduction(reduction)->language,
+                   type_text(job, graph, arg));
+    }
+    if (!logic && dtype == DTYPE_BOOL) {
+        dtype = DTYPE_I64;
+        arg = ir_graph_cast(job, graph, arg, dtype, place);
+    }
+    IR_REQUIRE(job, !(dims >> graph->values.at[arg].shape.rank));
+    uint32_t id = ir_graph_add(job, graph, OP_REDUCE, dtype, place);
+    Value *value = &graph->values.at[id];
+    const Shape *from = &graph->values.at[arg].shape;
+    value->arg_count = 1;
+    value->arg[0] = arg;
+    value->reduction = reduction;
+    value->dims = dims;
+    value->keepdim = keepdim;
+    for (uint32_t i = 0; i < from->rank; i++) {
+        bool consumed = dims >> i & 1;
+        if (consumed && !keepdim) continue;
+        value->shape.extent[value->shape.rank++] = consumed ? ir_poly_int(job, 1) : from->extent[i];
+    }
+    return id;
+}
+
+/* ---- index and reshape ---- */
+
+/* Stops when the difference is known and negative. */
+static void require_order(Job *job, const Graph *graph, Poly low, Poly high, Place place, const char *what) {
+    bool overflow = false;
+    int64_t gap;
+    Poly difference = fold(job, graph, ir_poly_sub(job, high, low, &overflow), &overflow);
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "an index of 2^62 or more");
+    if (!ir_poly_is_int(difference, &gap) || gap >= 0) return;
+    ir_stop_at(job, STATUS_REJECTED, place, "%s: %s is above %s", what, poly_text(job, graph, low),
+               poly_text(job, graph, high));
+}
+
+static void push_extent(Job *job, Shape *shape, Poly extent, Place place) {
+    if (shape->rank == IR_MAX_RANK) ir_stop_at(job, STATUS_REJECTED, place, "more than %d dims", IR_MAX_RANK);
+    shape->extent[shape->rank++] = extent;
+}
+
+/* Adds what an item leaves of a dim of this extent (of the new axis: nothing is read). */
+static void apply_item(Job *job, const Graph *graph, const Item *item, Poly extent, Shape *shape, Place place) {
+    bool overflow = false;
+    Poly zero = ir_poly_int(job, 0), one = ir_poly_int(job, 1);
+    switch (item->kind) {
+    case ITEM_NEW_AXIS: push_extent(job, shape, one, place); break;
+    case ITEM_RANGE:
+        require_order(job, graph, zero, item->start, place, "a slice starts below 0");
+        require_order(job, graph, item->stop, extent, place, "a slice ends beyond its dim");
+        require_order(job, graph, item->start, item->stop, place, "a slice ends before it starts");
+        push_extent(job, shape, ir_poly_sub(job, item->stop, item->start, &overflow), place);
+        break;
+    case ITEM_AT:
+        require_order(job, graph, zero, item->start, place, "an index below 0");
+        require_order(job, graph, ir_poly_add(job, item->start, one, &overflow), extent, place,
+                      "an index beyond its dim");
+        break;
+    case ITEM_GATHER: {
+        const Value *index = &graph->values.at[item->index];
+        if (ir_dtype(index->dtype)->kind != KIND_INT) {
+            ir_stop_at(job, STATUS_REJECTED, place, "an index must be an integer tensor, found %s",
+                       type_text(job, graph, item->index));
+        }
+        for (uint32_t i = 0; i < index->shape.rank; i++) push_extent(job, shape, index->shape.extent[i], place);
+        break;
+    }
+    }
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "an index of 2^62 or more");
+}
+
+uint32_t ir_graph_index(Job *job, Graph *graph, uint32_t arg, const Item *items, uint32_t count, Place place) {
+    Shape from = graph->values.at[arg].shape, shape = {0};
+    uint32_t dim = 0, gathers = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool reads = items[i].kind != ITEM_NEW_AXIS;
+        IR_REQUIRE(job, !reads || dim < from.rank);
+        if (items[i].kind == ITEM_GATHER && gathers++) {
+            ir_stop_at(job, STATUS_REJECTED, place, "more than one integer tensor in one index");
+        }
+        apply_item(job, graph, &items[i], reads ? from.extent[dim] : (Poly){0, NULL}, &shape, place);
+        dim += reads;
+    }
+    IR_REQUIRE(job, dim == from.rank && count <= UINT8_MAX);
+    check_shape(job, graph, &shape, place);
+    Item *copy = IR_NEW_ARRAY(job, Item, count);
+    if (count) memcpy(copy, items, count * sizeof *copy);
+    uint32_t id = ir_graph_add(job, graph, OP_INDEX, graph->values.at[arg].dtype, place);
+    Value *value = &graph->values.at[id];
+    value->shape = shape;
+    value->arg_count = 1;
+    value->arg[0] = arg;
+    value->items = copy;
+    value->item_count = (uint8_t)count;
+    return id;
+}
+
+uint32_t ir_graph_reshape(Job *job, Graph *graph, uint32_t arg, const Shape *shape, Place place) {
+    bool overflow = false;
+    Poly before = count_elements(job, graph, &graph->values.at[arg].shape, &overflow);
+    Poly after = count_elements(job, graph, shape, &overflow);
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "a tensor of 2^62 elements or more");
+    check_shape(job, graph, shape, place);
+    if (!ir_poly_equal(before, after)) {
+        ir_error(job, place, "reshape changes the number of elements, from %s to %s", poly_text(job, graph, before),
+                 poly_text(job, graph, after));
+        ir_note(job, place, "the argument is %s", type_text(job, graph, arg));
+        ir_stop(job, STATUS_REJECTED);
+    }
+    uint32_t id = ir_graph_add(job, graph, OP_RESHAPE, graph->values.at[arg].dtype, place);
+    Value *value = &graph->values.at[id];
+    value->shape = *shape;
+    value->arg_count = 1;
+    value->arg[0] = arg;
+    return id;
+}
+
+/* ---- disjoint slices ---- */
+
+/* low <= high for every value of the dims? Any dims are at least 0, so a polynomial without negative coefficients is.
+ */
+static bool never_above(Job *job, const Graph *graph, Poly low, Poly high) {
+    bool overflow = false;
+    Poly gap = fold(job, graph, ir_poly_sub(job, high, low, &overflow), &overflow);
+    for (uint32_t i = 0; i < gap.count; i++) {
+        if (gap.terms[i].coefficient < 0) return false;
+    }
+    return !overflow;
+}
+
+static bool item_range(Job *job, const Item *item, Poly *start, Poly *stop) {
+    bool overflow = false;
+    if (item->kind == ITEM_GATHER) return false;
+    *start = item->start;
+    *stop = item->kind == ITEM_RANGE ? item->stop : ir_poly_add(job, item->start, ir_poly_int(job, 1), &overflow);
+    return !overflow;
+}
+
+bool ir_items_disjoint(Job *job, const Graph *graph, const Item *a, const Item *b, uint32_t count) {
+    for (uint32_t i = 0, j = 0; i < count && j < count; i++, j++) {
+        while (i < count && a[i].kind == ITEM_NEW_AXIS) i++;
+        while (j < count && b[j].kind == ITEM_NEW_AXIS) j++;
+        if (i == count || j == count) return false;
+        Poly a_start, a_stop, b_start, b_stop;
+        if (!item_range(job, &a[i], &a_start, &a_stop) || !item_range(job, &b[j], &b_start, &b_stop)) continue;
+        if (never_above(job, graph, a_stop, b_start) || never_above(job, graph, b_stop, a_start)) return true;
+    }
+    return false;
+}
