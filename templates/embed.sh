@@ -16,5 +16,6 @@ for file in "$@"; do
     echo "    {\"${file##*/}\", file_$i, sizeof file_$i - 1},"
     i=$((i + 1))
 done
+echo '    {0, 0, 0},' # there may be no file
 echo '};'
 echo "const uint32_t gen_template_count = $i;"
