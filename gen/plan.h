@@ -16,10 +16,11 @@ typedef enum Strategy {
 
 typedef struct StrategyRow {
     const char *name;
-    const char *use; /* one line, for explain */
+    const char *use;      /* one line, for explain */
     const char *skeleton; /* template file, in templates/ */
 } StrategyRow;
 const StrategyRow *gen_strategy(Strategy strategy);
+bool gen_strategy_find(const char *name, Strategy *strategy);
 
 /* How a CTA covers the data. Element c of a row belongs to chunk c / (row_threads*vector) of thread
  * (c / vector) % row_threads; all variants of a step share this map and the combine order. */
@@ -46,10 +47,10 @@ typedef enum Crossing {
 typedef IR_LIST(uint32_t) StmtList;
 
 typedef struct Phase {
-    StmtList loads;   /* issued first, in this order */
-    StmtList stmts;   /* then computed in this order, recomputed ones too; no stores */
-    StmtList stores;  /* full-size stores of this phase */
-    StmtList reduces; /* whose elements are combined in this phase; then the row is combined */
+    StmtList loads;      /* issued first, in this order */
+    StmtList stmts;      /* then computed in this order, recomputed ones too; no stores */
+    StmtList stores;     /* full-size stores of this phase */
+    StmtList reduces;    /* whose elements are combined in this phase; then the row is combined */
     StmtList row_stmts;  /* once a row, after the reduces of the phase before (phase 0: before everything) */
     StmtList row_stores; /* once a row, at the end of row_stmts */
 } Phase;
@@ -66,6 +67,20 @@ typedef struct Guard {
     int64_t number;
 } Guard;
 
+/* How the lanes of an access of tile.vector elements find their elements. */
+typedef enum FormKind {
+    FORM_ROW,     /* one element a row (pointwise: one for all) */
+    FORM_UNIT,    /* neighbours along the last inner axis: one machine access in wide variants */
+    FORM_SAME,    /* all lanes the same element, which differs from access to access */
+    FORM_STRIDED, /* one by one, a stride apart */
+    FORM_GATHER   /* each by an index of its own */
+} FormKind;
+typedef struct Form {
+    FormKind kind;
+    bool constant; /* an input whose memory no output may have: read-only loads, __restrict__ */
+    bool index64;  /* column offsets need 64 bits */
+} Form;
+
 typedef struct Variant {
     const char *kernel; /* the function's name in the text, unique in the unit */
     const char *label;  /* "aligned", "any" */
@@ -77,8 +92,8 @@ typedef struct Variant {
 typedef enum ParamKind { PARAM_BUF, PARAM_SIZE } ParamKind;
 typedef struct Param { /* kernel parameters in order; the same for all variants of a step */
     ParamKind kind;
-    uint32_t buf; /* PARAM_BUF: a pointer (its tensor's plus offset), or the scalar's value for BUF_SCALAR */
-    Size size;    /* PARAM_SIZE: int64 */
+    uint32_t buf;     /* PARAM_BUF: a pointer (its tensor's plus offset), or the scalar's value for BUF_SCALAR */
+    Size size;        /* PARAM_SIZE: int64 */
     const char *name; /* as the kernel spells it */
 } Param;
 
@@ -91,10 +106,15 @@ typedef struct Step {
     uint32_t nest;
     Strategy strategy;
     Tile tile;
+    uint32_t row_mask;     /* axes that rows run over; pointwise: 0, every axis is tiled by its linear index */
+    Size columns;          /* elements a row, where it is one inner axis; several: their product is fixed_columns */
+    int64_t fixed_columns; /* -1: known at launch only */
+    bool column64;         /* a column's index needs 64 bits */
+    Form *forms;           /* for each access of the nest */
     uint32_t phase_count;
     Phase *phases;
     Crossing *crossing; /* for each statement of the nest */
-    Poly units;         /* what the grid divides: rows, or for pointwise accesses; blocks = ceil(units / units_per_cta) */
+    Poly units; /* what the grid divides: rows, or elements for pointwise; blocks = ceil(units / units_per_cta) */
     int64_t units_per_cta;
     uint32_t param_count;
     Param *params;
@@ -116,5 +136,9 @@ typedef struct Plan {
     IR_LIST(Choice) choices;
     Poly workspace_bytes; /* tmp and ws buffers, each 256-byte aligned */
 } Plan;
+
+/* The plan as comment lines, for dumps (gen/schedule_print.c). */
+struct Unit;
+void gen_plan_print(Text *text, const struct Unit *unit);
 
 #endif

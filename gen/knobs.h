@@ -1,0 +1,31 @@
+/* Knobs: choices of the compiler that --set NAME=VALUE forces, for all kernels or, as KERNEL.NAME, for one. A forced
+ * knob holds or the job fails with the reason; who asks for a knob checks that its value is possible there. */
+#ifndef GEN_KNOBS_H
+#define GEN_KNOBS_H
+
+#include "gen/gen.h"
+
+typedef enum KnobId {
+#define KNOB(id, ...) KNOB_##id,
+#include "gen/knobs.def"
+#undef KNOB
+    KNOB_COUNT
+} KnobId;
+
+typedef struct Knob {
+    const char *name;
+    const char *values; /* "" for a positive integer, else the words that it takes, a space between */
+    const char *what;
+} Knob;
+
+const Knob *gen_knob(KnobId id);
+
+/* Every setting has a name and a value that the table knows; stops with STATUS_USAGE else. Called once, first. */
+void gen_knobs_check(Job *job, const GenOptions *options);
+/* The value forced for a kernel (its nest's name; NULL: of all), or NULL. The last setting wins, a kernel's own first.
+ */
+const char *gen_knob_text(const GenOptions *options, KnobId id, const char *kernel);
+/* The same of an integer knob; 0 where nothing is forced. */
+int gen_knob_int(const GenOptions *options, KnobId id, const char *kernel);
+
+#endif

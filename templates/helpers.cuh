@@ -1,0 +1,592 @@
+// The helpers that kernel bodies are written in, each with a device body and a host body: types, packs, memory and
+// threads here, arithmetic in math.cuh. gen/emit_helpers.c copies those that a kernel names into its file, in this
+// order; the host prelude takes them all.
+//
+//     //@ NAME [dtype ...]   begins a helper: taken when NAME stands in the text and the unit uses all the dtypes
+//     //@ host               begins text of the host prelude alone, always taken
+//
+// Between two markers: plain lines for both, or #if NG_DEVICE, #else, #endif around the two bodies. The files also
+// compile as they stand, under nvcc (device bodies) and under a C++17 compiler (host bodies).
+#pragma once
+#ifdef __CUDACC__
+#define NG_DEVICE 1
+#else
+#define NG_DEVICE 0
+#include "host_api.h"
+#endif
+
+//@ host
+#if NG_DEVICE
+#else
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+static const ng_host_api *ng_api;
+extern "C" __attribute__((visibility("default"))) void ng_host_bind(const ng_host_api *api) { ng_api = api; }
+static inline void ng_check_aligned(const void *p, unsigned long bytes) {
+    if ((unsigned long)p % bytes != 0) ng_api->fail("a wide access is not aligned");
+}
+#endif
+
+//@ NG_HELPER
+#if NG_DEVICE
+#define NG_HELPER static __device__ __forceinline__
+#else
+#define NG_HELPER static inline
+#endif
+//@ NG_KERNEL
+#if NG_DEVICE
+#define NG_KERNEL extern "C" __global__
+#else
+#define NG_KERNEL extern "C"
+#endif
+
+//@ ng_u8
+typedef unsigned char ng_u8;
+//@ ng_i8
+typedef signed char ng_i8;
+//@ ng_u16
+typedef unsigned short ng_u16;
+//@ ng_i32
+typedef int ng_i32;
+//@ ng_u32
+typedef unsigned int ng_u32;
+//@ ng_i64
+typedef long long ng_i64;
+//@ ng_u64
+typedef unsigned long long ng_u64;
+
+// ---- numbers as bits
+//@ ng_f32
+#if NG_DEVICE
+NG_HELPER float ng_f32(ng_u32 bits) { return __uint_as_float(bits); }
+#else
+NG_HELPER float ng_f32(ng_u32 bits) {
+    float value;
+    __builtin_memcpy(&value, &bits, 4);
+    return value;
+}
+#endif
+//@ ng_bits_f32
+#if NG_DEVICE
+NG_HELPER ng_u32 ng_bits_f32(float value) { return __float_as_uint(value); }
+#else
+NG_HELPER ng_u32 ng_bits_f32(float value) {
+    ng_u32 bits;
+    __builtin_memcpy(&bits, &value, 4);
+    return bits;
+}
+#endif
+//@ ng_f64
+#if NG_DEVICE
+NG_HELPER double ng_f64(ng_u64 bits) { return __longlong_as_double((long long)bits); }
+#else
+NG_HELPER double ng_f64(ng_u64 bits) {
+    double value;
+    __builtin_memcpy(&value, &bits, 8);
+    return value;
+}
+#endif
+//@ ng_bits_f64
+#if NG_DEVICE
+NG_HELPER ng_u64 ng_bits_f64(double value) { return (ng_u64)__double_as_longlong(value); }
+#else
+NG_HELPER ng_u64 ng_bits_f64(double value) {
+    ng_u64 bits;
+    __builtin_memcpy(&bits, &value, 8);
+    return bits;
+}
+#endif
+
+// ---- stored elements: 16-bit floats and bools are their bits
+//@ ng_bf16
+struct ng_bf16 {
+    ng_u16 bits;
+};
+//@ ng_f16
+struct ng_f16 {
+    ng_u16 bits;
+};
+//@ ng_bool
+struct ng_bool {
+    ng_u8 bits;
+};
+
+//@ ng_widen_bf16
+NG_HELPER float ng_widen_bf16(ng_u32 bits) { return ng_f32(bits << 16); }
+//@ ng_widen_f16
+#if NG_DEVICE
+NG_HELPER float ng_widen_f16(ng_u32 bits) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"((ng_u16)bits));
+    return value;
+}
+#else
+NG_HELPER float ng_widen_f16(ng_u32 bits) {
+    const ng_u32 sign = (bits & 0x8000) << 16, low = bits & 0x7fff;
+    if (low >= 0x7c00) return ng_f32(sign | 0x7f800000 | (low & 0x3ff) << 13);
+    if (low >= 0x0400) return ng_f32(sign | ((low << 13) + 0x38000000));
+    const float tiny = (float)low * ng_f32(0x33800000);  // units of 2^-24
+    return sign != 0 ? -tiny : tiny;
+}
+#endif
+
+// Rounded to nearest, ties to even; NaN as the hardware writes it.
+//@ ng_narrow_bf16
+#if NG_DEVICE
+NG_HELPER ng_u32 ng_narrow_bf16(float value) {
+    ng_u16 bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+#else
+NG_HELPER ng_u32 ng_narrow_bf16(float value) {
+    const ng_u32 bits = ng_bits_f32(value);
+    if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+#endif
+//@ ng_narrow_bf16x2
+#if NG_DEVICE
+NG_HELPER ng_u32 ng_narrow_bf16x2(float low, float high) {
+    ng_u32 bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return bits;
+}
+#else
+NG_HELPER ng_u32 ng_narrow_bf16x2(float low, float high) { return ng_narrow_bf16(low) | ng_narrow_bf16(high) << 16; }
+#endif
+//@ ng_narrow_f16
+#if NG_DEVICE
+NG_HELPER ng_u32 ng_narrow_f16(float value) {
+    ng_u16 bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+#else
+NG_HELPER ng_u32 ng_narrow_f16(float value) {
+    const ng_u32 bits = ng_bits_f32(value), sign = bits >> 16 & 0x8000, low = bits & 0x7fffffff;
+    if (low > 0x7f800000) return 0x7fff;
+    if (low >= 0x477ff000) return sign | 0x7c00;  // 65520 and above
+    if (low >= 0x38800000) return sign | ((low + 0xfff + (low >> 13 & 1) - 0x38000000) >> 13);
+    // Below 2^-14 one unit is 2^-24: adding 0.5 leaves the rounded count of units in the last bits.
+    const float sum = ng_f32(low) + 0.5f;
+    return sign | (ng_bits_f32(sum) - 0x3f000000);
+}
+#endif
+//@ ng_narrow_f16x2
+#if NG_DEVICE
+NG_HELPER ng_u32 ng_narrow_f16x2(float low, float high) {
+    ng_u32 bits;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return bits;
+}
+#else
+NG_HELPER ng_u32 ng_narrow_f16x2(float low, float high) { return ng_narrow_f16(low) | ng_narrow_f16(high) << 16; }
+#endif
+
+// ---- packs: V stored elements as the words that a load brings
+//@ ng_pack
+template <typename T, int V>
+struct ng_pack {
+    ng_u32 word[(V * sizeof(T) + 3) / 4];
+};
+
+//@ ng_get bf16
+template <int V>
+NG_HELPER float ng_get(const ng_pack<ng_bf16, V> &pack, int lane) {
+    const ng_u32 word = pack.word[lane / 2];
+    return ng_f32(lane % 2 != 0 ? word & 0xffff0000u : word << 16);
+}
+//@ ng_get f16
+template <int V>
+NG_HELPER float ng_get(const ng_pack<ng_f16, V> &pack, int lane) {
+    return ng_widen_f16(pack.word[lane / 2] >> 16 * (lane % 2) & 0xffff);
+}
+//@ ng_get f32
+template <int V>
+NG_HELPER float ng_get(const ng_pack<float, V> &pack, int lane) {
+    return ng_f32(pack.word[lane]);
+}
+//@ ng_get f64
+template <int V>
+NG_HELPER double ng_get(const ng_pack<double, V> &pack, int lane) {
+    return ng_f64(pack.word[2 * lane] | (ng_u64)pack.word[2 * lane + 1] << 32);
+}
+//@ ng_get i64
+template <int V>
+NG_HELPER ng_i64 ng_get(const ng_pack<ng_i64, V> &pack, int lane) {
+    return (ng_i64)(pack.word[2 * lane] | (ng_u64)pack.word[2 * lane + 1] << 32);
+}
+//@ ng_get i32
+template <int V>
+NG_HELPER ng_i64 ng_get(const ng_pack<ng_i32, V> &pack, int lane) {
+    return (ng_i32)pack.word[lane];
+}
+//@ ng_get i8
+template <int V>
+NG_HELPER ng_i64 ng_get(const ng_pack<ng_i8, V> &pack, int lane) {
+    return (ng_i8)(pack.word[lane / 4] >> 8 * (lane % 4) & 0xff);
+}
+//@ ng_get u8
+template <int V>
+NG_HELPER ng_i64 ng_get(const ng_pack<ng_u8, V> &pack, int lane) {
+    return pack.word[lane / 4] >> 8 * (lane % 4) & 0xff;
+}
+//@ ng_get bool
+template <int V>
+NG_HELPER bool ng_get(const ng_pack<ng_bool, V> &pack, int lane) {
+    return (pack.word[lane / 4] >> 8 * (lane % 4) & 0xff) != 0;
+}
+
+//@ ng_narrow bf16
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_bf16, V> &pack, const float (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V / 2; i++) pack.word[i] = ng_narrow_bf16x2(lanes[2 * i], lanes[2 * i + 1]);
+    if (V % 2 != 0) pack.word[V / 2] = ng_narrow_bf16(lanes[V - 1]);
+}
+//@ ng_narrow f16
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_f16, V> &pack, const float (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V / 2; i++) pack.word[i] = ng_narrow_f16x2(lanes[2 * i], lanes[2 * i + 1]);
+    if (V % 2 != 0) pack.word[V / 2] = ng_narrow_f16(lanes[V - 1]);
+}
+//@ ng_narrow f32
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<float, V> &pack, const float (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) pack.word[i] = ng_bits_f32(lanes[i]);
+}
+//@ ng_narrow f64
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<double, V> &pack, const double (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        pack.word[2 * i] = (ng_u32)ng_bits_f64(lanes[i]);
+        pack.word[2 * i + 1] = (ng_u32)(ng_bits_f64(lanes[i]) >> 32);
+    }
+}
+//@ ng_narrow i64
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_i64, V> &pack, const ng_i64 (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        pack.word[2 * i] = (ng_u32)(ng_u64)lanes[i];
+        pack.word[2 * i + 1] = (ng_u32)((ng_u64)lanes[i] >> 32);
+    }
+}
+//@ ng_narrow i32
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_i32, V> &pack, const ng_i64 (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) pack.word[i] = (ng_u32)(ng_u64)lanes[i];
+}
+//@ ng_narrow_bytes
+template <typename T, int V, typename C>
+NG_HELPER void ng_narrow_bytes(ng_pack<T, V> &pack, const C (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+        const ng_u32 byte = (ng_u32)(ng_u64)lanes[i] & 0xff;
+        pack.word[i / 4] = i % 4 == 0 ? byte : pack.word[i / 4] | byte << 8 * (i % 4);
+    }
+}
+//@ ng_narrow i8
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_i8, V> &pack, const ng_i64 (&lanes)[V]) {
+    ng_narrow_bytes(pack, lanes);
+}
+//@ ng_narrow u8
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_u8, V> &pack, const ng_i64 (&lanes)[V]) {
+    ng_narrow_bytes(pack, lanes);
+}
+//@ ng_narrow bool
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_bool, V> &pack, const bool (&lanes)[V]) {
+    ng_narrow_bytes(pack, lanes);
+}
+
+// ---- memory
+// One element's bits. CONSTANT: no output may have this memory, so the read-only path may serve it.
+//@ ng_fetch
+#if NG_DEVICE
+template <bool CONSTANT, typename T>
+NG_HELPER ng_u64 ng_fetch(const T *p) {
+    if constexpr (sizeof(T) == 1) return CONSTANT ? __ldg((const ng_u8 *)p) : *(const ng_u8 *)p;
+    if constexpr (sizeof(T) == 2) return CONSTANT ? __ldg((const ng_u16 *)p) : *(const ng_u16 *)p;
+    if constexpr (sizeof(T) == 4) return CONSTANT ? __ldg((const ng_u32 *)p) : *(const ng_u32 *)p;
+    if constexpr (sizeof(T) == 8) return CONSTANT ? __ldg((const ng_u64 *)p) : *(const ng_u64 *)p;
+}
+#else
+template <bool CONSTANT, typename T>
+NG_HELPER ng_u64 ng_fetch(const T *p) {
+    ng_u64 bits = 0;
+    __builtin_memcpy(&bits, p, sizeof(T));
+    return bits;
+}
+#endif
+//@ ng_put
+template <typename T, int V>
+NG_HELPER void ng_put(ng_pack<T, V> &pack, int lane, ng_u64 bits) {
+    if constexpr (sizeof(T) == 8) {
+        pack.word[2 * lane] = (ng_u32)bits;
+        pack.word[2 * lane + 1] = (ng_u32)(bits >> 32);
+    } else {
+        const int each = 4 / (int)sizeof(T);  // elements a word
+        const ng_u32 word = (ng_u32)bits << 8 * (int)sizeof(T) * (lane % each) % 32;
+        pack.word[lane / each] = lane % each == 0 ? word : pack.word[lane / each] | word;
+    }
+}
+// Elements p[0], p[stride], ... one by one; those from `left` on are not there and read as zero bits.
+//@ ng_fetch_each
+template <bool CONSTANT, int V, typename T>
+NG_HELPER ng_pack<T, V> ng_fetch_each(const T *p, ng_i64 stride, ng_i64 left) {
+    ng_pack<T, V> pack;
+#pragma unroll
+    for (int i = 0; i < V; i++) ng_put(pack, i, i < left ? ng_fetch<CONSTANT>(p + i * stride) : 0);
+    return pack;
+}
+// V neighbours in one access of up to 16 bytes (more: several), which asks for a pointer aligned to it.
+//@ ng_fetch_wide
+#if NG_DEVICE
+template <bool CONSTANT, int V, typename T>
+NG_HELPER ng_pack<T, V> ng_fetch_wide(const T *p) {
+    constexpr int BYTES = V * (int)sizeof(T);
+    ng_pack<T, V> pack;
+    if constexpr (BYTES % 16 == 0) {
+#pragma unroll
+        for (int i = 0; i < BYTES / 16; i++) {
+            const uint4 word = CONSTANT ? __ldg((const uint4 *)p + i) : ((const uint4 *)p)[i];
+            pack.word[4 * i] = word.x, pack.word[4 * i + 1] = word.y;
+            pack.word[4 * i + 2] = word.z, pack.word[4 * i + 3] = word.w;
+        }
+    } else if constexpr (BYTES == 8) {
+        const uint2 word = CONSTANT ? __ldg((const uint2 *)p) : *(const uint2 *)p;
+        pack.word[0] = word.x, pack.word[1] = word.y;
+    } else if constexpr (BYTES == 4) {
+        pack.word[0] = CONSTANT ? __ldg((const ng_u32 *)p) : *(const ng_u32 *)p;
+    } else if constexpr (BYTES == 2) {
+        pack.word[0] = CONSTANT ? __ldg((const ng_u16 *)p) : *(const ng_u16 *)p;
+    } else {
+        pack.word[0] = CONSTANT ? __ldg((const ng_u8 *)p) : *(const ng_u8 *)p;
+    }
+    return pack;
+}
+#else
+template <bool CONSTANT, int V, typename T>
+NG_HELPER ng_pack<T, V> ng_fetch_wide(const T *p) {
+    ng_check_aligned(p, V * sizeof(T) < 16 ? V * sizeof(T) : 16);
+    ng_pack<T, V> pack = {};
+    __builtin_memcpy(pack.word, p, V * sizeof(T));
+    return pack;
+}
+#endif
+
+// Loads of V neighbours: WIDE in one access, else one by one. With `left`, only so many are there.
+//@ ng_load
+template <bool WIDE, int V, typename T>
+NG_HELPER ng_pack<T, V> ng_load(const T *p, ng_i64 left = V) {
+    if constexpr (WIDE) return ng_fetch_wide<false, V>(p);
+    return ng_fetch_each<false, V>(p, 1, left);
+}
+// The same of memory that no output may have.
+//@ ng_load_constant
+template <bool WIDE, int V, typename T>
+NG_HELPER ng_pack<T, V> ng_load_constant(const T *p, ng_i64 left = V) {
+    if constexpr (WIDE) return ng_fetch_wide<true, V>(p);
+    return ng_fetch_each<true, V>(p, 1, left);
+}
+//@ ng_load_strided
+template <int V, typename T>
+NG_HELPER ng_pack<T, V> ng_load_strided(const T *p, ng_i64 stride, ng_i64 left = V) {
+    return ng_fetch_each<false, V>(p, stride, left);
+}
+//@ ng_load_strided_constant
+template <int V, typename T>
+NG_HELPER ng_pack<T, V> ng_load_strided_constant(const T *p, ng_i64 stride, ng_i64 left = V) {
+    return ng_fetch_each<true, V>(p, stride, left);
+}
+// One element, widened.
+//@ ng_read
+template <typename T>
+NG_HELPER auto ng_read(const T *p) {
+    return ng_get(ng_fetch_each<false, 1>(p, 1, 1), 0);
+}
+//@ ng_read_constant
+template <typename T>
+NG_HELPER auto ng_read_constant(const T *p) {
+    return ng_get(ng_fetch_each<true, 1>(p, 1, 1), 0);
+}
+
+//@ ng_put_out
+#if NG_DEVICE
+template <typename T, int V>
+NG_HELPER void ng_put_out(T *p, const ng_pack<T, V> &pack, int lane) {
+    if constexpr (sizeof(T) == 1) *(ng_u8 *)p = (ng_u8)(pack.word[lane / 4] >> 8 * (lane % 4));
+    if constexpr (sizeof(T) == 2) *(ng_u16 *)p = (ng_u16)(pack.word[lane / 2] >> 16 * (lane % 2));
+    if constexpr (sizeof(T) == 4) *(ng_u32 *)p = pack.word[lane];
+    if constexpr (sizeof(T) == 8) *(ng_u64 *)p = pack.word[2 * lane] | (ng_u64)pack.word[2 * lane + 1] << 32;
+}
+#else
+template <typename T, int V>
+NG_HELPER void ng_put_out(T *p, const ng_pack<T, V> &pack, int lane) {
+    __builtin_memcpy(p, (const char *)pack.word + lane * sizeof(T), sizeof(T));
+}
+#endif
+//@ ng_put_wide
+#if NG_DEVICE
+template <typename T, int V>
+NG_HELPER void ng_put_wide(T *p, const ng_pack<T, V> &pack) {
+    constexpr int BYTES = V * (int)sizeof(T);
+    if constexpr (BYTES % 16 == 0) {
+#pragma unroll
+        for (int i = 0; i < BYTES / 16; i++)
+            ((uint4 *)p)[i] = make_uint4(pack.word[4 * i], pack.word[4 * i + 1], pack.word[4 * i + 2],
+                                         pack.word[4 * i + 3]);
+    } else if constexpr (BYTES == 8) {
+        *(uint2 *)p = make_uint2(pack.word[0], pack.word[1]);
+    } else if constexpr (BYTES == 4) {
+        *(ng_u32 *)p = pack.word[0];
+    } else {
+        ng_put_out(p, pack, 0);
+    }
+}
+#else
+template <typename T, int V>
+NG_HELPER void ng_put_wide(T *p, const ng_pack<T, V> &pack) {
+    ng_check_aligned(p, V * sizeof(T) < 16 ? V * sizeof(T) : 16);
+    __builtin_memcpy(p, pack.word, V * sizeof(T));
+}
+#endif
+// Stores of V values, rounded to the element's type.
+//@ ng_store_strided
+template <int V, typename T, typename C>
+NG_HELPER void ng_store_strided(T *p, const C (&lanes)[V], ng_i64 stride, ng_i64 left = V) {
+    ng_pack<T, V> pack;
+    ng_narrow(pack, lanes);
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        if (i < left) ng_put_out(p + i * stride, pack, i);
+}
+//@ ng_store
+template <bool WIDE, int V, typename T, typename C>
+NG_HELPER void ng_store(T *p, const C (&lanes)[V], ng_i64 left = V) {
+    if constexpr (WIDE) {
+        ng_pack<T, V> pack;
+        ng_narrow(pack, lanes);
+        ng_put_wide(p, pack);
+    } else {
+        ng_store_strided(p, lanes, 1, left);
+    }
+}
+//@ ng_write
+template <typename T, typename C>
+NG_HELPER void ng_write(T *p, C value) {
+    const C lanes[1] = {value};
+    ng_store_strided(p, lanes, 1);
+}
+// Keeps the compiler from carrying what it widened from the words before a reduction past it.
+//@ ng_opaque
+#if NG_DEVICE
+template <typename T, int V>
+NG_HELPER void ng_opaque(ng_pack<T, V> &pack) {
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(pack.word) / 4); i++) asm volatile("" : "+r"(pack.word[i]));
+}
+#else
+template <typename T, int V>
+NG_HELPER void ng_opaque(ng_pack<T, V> &) {}
+#endif
+
+// ---- threads
+//@ ng_thread
+#if NG_DEVICE
+NG_HELPER int ng_thread() { return (int)threadIdx.x; }
+#else
+NG_HELPER int ng_thread() { return (int)ng_api->thread(); }
+#endif
+//@ ng_block
+#if NG_DEVICE
+NG_HELPER ng_i64 ng_block() { return (ng_i64)blockIdx.x; }
+#else
+NG_HELPER ng_i64 ng_block() { return (ng_i64)ng_api->block(); }
+#endif
+//@ ng_barrier
+#if NG_DEVICE
+NG_HELPER void ng_barrier(int) { __syncthreads(); }
+#else
+NG_HELPER void ng_barrier(int site) { ng_api->barrier((ng_u32)site); }
+#endif
+// The slice of shared memory that begins at this offset.
+//@ ng_shared
+#if NG_DEVICE
+template <typename T>
+NG_HELPER T *ng_shared(int offset) {
+    extern __shared__ __align__(16) unsigned char ng_shared_base[];
+    return (T *)(ng_shared_base + offset);
+}
+#else
+template <typename T>
+NG_HELPER T *ng_shared(int offset) {
+    return (T *)ng_api->shared((ng_u32)offset);
+}
+#endif
+// The value of the lane whose index differs in the bits of `distance`, among `lanes` neighbours (a power of two).
+//@ ng_shuffle_word
+#if NG_DEVICE
+NG_HELPER ng_u32 ng_shuffle_word(ng_u32 value, int distance, int lanes) {
+    const ng_u32 mask = lanes == 32 ? 0xffffffffu : ((1u << lanes) - 1u) << (threadIdx.x % 32 & ~(ng_u32)(lanes - 1));
+    return __shfl_xor_sync(mask, value, distance);
+}
+#else
+NG_HELPER ng_u64 ng_shuffle_word(int site, ng_u64 value, int distance) {
+    return ng_api->shuffle((ng_u32)site, value, ng_api->thread() % 32 ^ (ng_u32)distance);
+}
+#endif
+//@ ng_shuffle_xor f32
+#if NG_DEVICE
+NG_HELPER float ng_shuffle_xor(int, float value, int distance, int lanes) {
+    return ng_f32(ng_shuffle_word(ng_bits_f32(value), distance, lanes));
+}
+#else
+NG_HELPER float ng_shuffle_xor(int site, float value, int distance, int) {
+    return ng_f32((ng_u32)ng_shuffle_word(site, ng_bits_f32(value), distance));
+}
+#endif
+//@ ng_shuffle_xor i64
+#if NG_DEVICE
+NG_HELPER ng_i64 ng_shuffle_xor(int, ng_i64 value, int distance, int lanes) {
+    const ng_u32 low = ng_shuffle_word((ng_u32)(ng_u64)value, distance, lanes);
+    const ng_u32 high = ng_shuffle_word((ng_u32)((ng_u64)value >> 32), distance, lanes);
+    return (ng_i64)(low | (ng_u64)high << 32);
+}
+#else
+NG_HELPER ng_i64 ng_shuffle_xor(int site, ng_i64 value, int distance, int) {
+    return (ng_i64)ng_shuffle_word(site, (ng_u64)value, distance);
+}
+#endif
+//@ ng_shuffle_xor f64
+#if NG_DEVICE
+NG_HELPER double ng_shuffle_xor(int, double value, int distance, int lanes) {
+    const ng_u32 low = ng_shuffle_word((ng_u32)ng_bits_f64(value), distance, lanes);
+    const ng_u32 high = ng_shuffle_word((ng_u32)(ng_bits_f64(value) >> 32), distance, lanes);
+    return ng_f64(low | (ng_u64)high << 32);
+}
+#else
+NG_HELPER double ng_shuffle_xor(int site, double value, int distance, int) {
+    return ng_f64(ng_shuffle_word(site, ng_bits_f64(value), distance));
+}
+#endif
+//@ ng_shuffle_xor bool
+#if NG_DEVICE
+NG_HELPER bool ng_shuffle_xor(int, bool value, int distance, int lanes) {
+    return ng_shuffle_word(value, distance, lanes) != 0;
+}
+#else
+NG_HELPER bool ng_shuffle_xor(int site, bool value, int distance, int) {
+    return ng_shuffle_word(site, value, distance) != 0;
+}
+#endif
