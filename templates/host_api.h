@@ -16,7 +16,8 @@ typedef struct ng_host_api {
     void (*barrier)(uint32_t site);   /* of the CTA */
     /* All 32 lanes of the warp (of the CTA's last warp: those that exist) give a value and get that of a lane. */
     uint64_t (*shuffle)(uint32_t site, uint64_t value, uint32_t source_lane);
-    /* Stops the launch: the text broke a rule that hardware would not forgive (misaligned access and the like). */
+    /* Stops the launch: the text broke a rule that hardware would not forgive (misaligned access and the like). Does
+     * not return; what: a literal. */
     void (*fail)(const char *what);
 } ng_host_api;
 
