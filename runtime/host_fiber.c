@@ -352,10 +352,9 @@ static uint64_t api_shuffle(uint32_t site, uint64_t value, uint32_t source_lane)
 
 static void api_fail(const char *what) {
     RtCrew *crew = crew_here;
-    fault(crew, (RtFault){.kind = RT_FAULT_TEXT,
-                          .thread = crew->running,
-                          .at = crew->fibers[crew->running].at,
-                          .what = what});
+    fault(
+        crew,
+        (RtFault){.kind = RT_FAULT_TEXT, .thread = crew->running, .at = crew->fibers[crew->running].at, .what = what});
 }
 
 const ng_host_api rt_host_api = {

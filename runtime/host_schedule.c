@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GUARD_BYTES 256          /* before, between and behind slices; also their alignment */
-#define GUARD_BYTE 0xc3          /* what guards are filled with where nothing else watches them */
-#define NAN_BYTE 0xff            /* all ones: a NaN in every float type, -1 in every integer */
-#define THREADS_A_WORKER 4096u   /* a started worker costs about as much as running so many threads, 50 us */
-#define TSAN_MAX_WORKERS 4       /* ThreadSanitizer counts fibers as threads, of which it knows 8192 at most */
+#define GUARD_BYTES 256        /* before, between and behind slices; also their alignment */
+#define GUARD_BYTE 0xc3        /* what guards are filled with where nothing else watches them */
+#define NAN_BYTE 0xff          /* all ones: a NaN in every float type, -1 in every integer */
+#define THREADS_A_WORKER 4096u /* a started worker costs about as much as running so many threads, 50 us */
+#define TSAN_MAX_WORKERS 4     /* ThreadSanitizer counts fibers as threads, of which it knows 8192 at most */
 
 typedef struct Worker {
     RtPool *pool;
@@ -290,43 +290,43 @@ static int helpers_useful(const RtPool *pool, const RtGrid *grid) {
 
 /* ---- messages ---- */
 
-static void put_at(Text *why, RtAt at) {
+static void say_at(Text *why, RtAt at) {
     switch (at.stand) {
-    case RT_STAND_START: ir_text_put(why, "its start"); return;
-    case RT_STAND_END: ir_text_put(why, "its end"); return;
-    case RT_STAND_BARRIER: ir_text_format(why, "the barrier of site %u", at.site); return;
-    case RT_STAND_SHUFFLE: ir_text_format(why, "the shuffle of site %u", at.site); return;
+    case RT_STAND_START: rt_say(why, "its start"); return;
+    case RT_STAND_END: rt_say(why, "its end"); return;
+    case RT_STAND_BARRIER: rt_say(why, "the barrier of site %u", at.site); return;
+    case RT_STAND_SHUFFLE: rt_say(why, "the shuffle of site %u", at.site); return;
     }
 }
 
-static void put_fault(Text *why, const RtGrid *grid, const RtFault *fault, uint64_t block) {
-    ir_text_format(why, "kernel %s, block %llu", grid->name, (unsigned long long)block);
+static void say_fault(Text *why, const RtGrid *grid, const RtFault *fault, uint64_t block) {
+    rt_say(why, "kernel %s, block %llu", grid->name, (unsigned long long)block);
     if (fault->kind == RT_FAULT_CANARY) {
         Slice slice = grid_slice(grid, fault->number);
-        ir_text_format(why, ": shared memory beside slice %s (offset %u, %u bytes) was written", slice.name,
-                       slice.offset, slice.bytes);
+        rt_say(why, ": shared memory beside slice %s (offset %u, %u bytes) was written", slice.name, slice.offset,
+               slice.bytes);
         return;
     }
-    ir_text_format(why, ", thread %u: ", fault->thread);
+    rt_say(why, ", thread %u: ", fault->thread);
     switch (fault->kind) {
     case RT_FAULT_MIXED:
-        ir_text_put(why, "it came to ");
-        put_at(why, fault->at);
-        ir_text_format(why, " while thread %u stands at ", fault->other);
-        put_at(why, fault->other_at);
+        rt_say(why, "it came to ");
+        say_at(why, fault->at);
+        rt_say(why, " while thread %u stands at ", fault->other);
+        say_at(why, fault->other_at);
         return;
     case RT_FAULT_LANE:
-        put_at(why, fault->at);
-        ir_text_format(why, " reads lane %u, which its warp does not have", fault->number);
+        say_at(why, fault->at);
+        rt_say(why, " reads lane %u, which its warp does not have", fault->number);
         return;
-    case RT_FAULT_SHARED: ir_text_format(why, "no slice of shared memory starts at offset %u", fault->number); break;
-    case RT_FAULT_TEXT: ir_text_put(why, fault->what); break;
+    case RT_FAULT_SHARED: rt_say(why, "no slice of shared memory starts at offset %u", fault->number); break;
+    case RT_FAULT_TEXT: rt_say(why, "%s", fault->what); break;
     case RT_FAULT_NONE:
     case RT_FAULT_CANARY: return;
     }
-    ir_text_put(why, " (after ");
-    put_at(why, fault->at);
-    ir_text_put(why, ")");
+    rt_say(why, " (after ");
+    say_at(why, fault->at);
+    rt_say(why, ")");
 }
 
 /* ---- launching ---- */
@@ -363,8 +363,7 @@ static const Worker *pool_run(RtPool *pool, const RtGrid *grid) {
 
 Status rt_pool_launch(RtPool *pool, const RtGrid *grid, Text *why) {
     if (!slices_fit(grid)) {
-        ir_text_format(why, "kernel %s: a slice lies outside its %u bytes of shared memory", grid->name,
-                       grid->shared_bytes);
+        rt_say(why, "kernel %s: a slice lies outside its %u bytes of shared memory", grid->name, grid->shared_bytes);
         return STATUS_INTERNAL;
     }
     Status status = STATUS_OK;
@@ -380,7 +379,7 @@ Status rt_pool_launch(RtPool *pool, const RtGrid *grid, Text *why) {
         status = STATUS_SYSTEM;
     }
     pthread_mutex_unlock(&pool->launching);
-    if (status == STATUS_LAUNCH) put_fault(why, grid, &fault, block);
-    if (status == STATUS_SYSTEM) ir_text_put(why, "no memory for the fibers or the shared memory of a kernel");
+    if (status == STATUS_LAUNCH) say_fault(why, grid, &fault, block);
+    if (status == STATUS_SYSTEM) rt_say(why, "no memory for the fibers or the shared memory of a kernel");
     return status;
 }
