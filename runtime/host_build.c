@@ -29,7 +29,6 @@ static const char *const compile_flags[] = {
     "-fno-fast-math",
     "-fno-exceptions",
     "-fno-rtti",
-    "-fvisibility=hidden",
     "-Wall",
     "-Wno-unused-function",
 #if RT_ADDRESS_SANITIZER
