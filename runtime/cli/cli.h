@@ -1,0 +1,117 @@
+/* The `normgen` command: a client of the library's public header, one file for each group of verbs.
+ *
+ * A verb reads its options, does its work and returns an exit code; what it prints on standard output is gathered in
+ * cli->out (or cli->json) and written once at the end. cli_fail ends the process from any depth: the words go to
+ * standard error, and into the JSON value where one was asked for. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <cjson/cJSON.h>
+
+#include "runtime/cli/text.h"
+#include "runtime/normgen.h"
+
+#define CLI_INTERRUPTED 130
+
+typedef enum VerbId {
+#define VERB(id, ...) VERB_##id,
+#include "runtime/cli/verbs.def"
+#undef VERB
+    VERB_COUNT
+} VerbId;
+
+typedef enum OptionId {
+#define OPTION(id, ...) OPTION_##id,
+#include "runtime/cli/options.def"
+#undef OPTION
+    OPTION_COUNT
+} OptionId;
+
+typedef enum ValueMode { VALUE_NONE, VALUE_NEEDED, VALUE_MAY } ValueMode;
+
+typedef struct Option {
+    const char *spelling; /* -x, -word or --word */
+    const char *value;    /* placeholder in help */
+    ValueMode mode;
+    uint32_t verbs; /* bit v: verb v takes it */
+    const char *help;
+} Option;
+
+typedef struct Cli Cli;
+
+typedef struct Verb {
+    const char *name;
+    const char *operands;
+    int fewest, most; /* operands */
+    int (*run)(Cli *cli);
+    const char *does;
+    const char *details; /* lines for its help, or "" */
+} Verb;
+
+typedef struct OptionUse {
+    OptionId id;
+    const char *value; /* NULL: none given */
+} OptionUse;
+
+struct Cli {
+    const Verb *verb; /* NULL before it is known */
+    OptionUse *uses;  /* in the order given */
+    size_t use_count;
+    const char **operands;
+    size_t operand_count;
+    bool color;  /* of diagnostics */
+    Buf out;     /* for standard output */
+    cJSON *json; /* NULL without --json */
+};
+
+extern const Verb cli_verbs[VERB_COUNT];
+extern const Option cli_options[OPTION_COUNT];
+
+/* options.c */
+void cli_parse(Cli *cli, int argc, char **argv); /* everything after the verb; cli_fail with 2 */
+void cli_help(Buf *buf, const Verb *verb);       /* NULL: of the whole command */
+bool cli_has(const Cli *cli, OptionId id);
+const char *cli_value(const Cli *cli, OptionId id); /* of its last use, or NULL */
+/* The integer given, or `otherwise`; cli_fail with 2 where it is none within the limits. */
+int64_t cli_int(Cli *cli, OptionId id, int64_t least, int64_t most, int64_t otherwise);
+double cli_number(Cli *cli, OptionId id, double otherwise);
+/* NAME=VALUE pairs of all uses, in order; *count of them. */
+ng_setting *cli_settings(Cli *cli, OptionId id, size_t *count);
+
+/* output.c */
+_Noreturn void cli_fail(Cli *cli, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A status of the library with its words, which are freed. */
+_Noreturn void cli_fail_why(Cli *cli, ng_status status, ng_text *why);
+void cli_note(Cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_diagnose(Cli *cli, const char *text, size_t count); /* onto standard error, coloured on a terminal */
+_Noreturn void cli_finish(Cli *cli, int status);             /* writes what was gathered and exits */
+char *cli_read_file(Cli *cli, const char *path, size_t limit, size_t *count); /* "-": standard input */
+typedef struct Piece {
+    const void *bytes;
+    size_t count;
+} Piece;
+/* Beside it, synced, renamed: there is the old file or the whole new one. "-": standard output, at the end. */
+void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t count);
+
+/* graph.c: what every verb with a GRAPH begins with */
+typedef struct Opened {
+    ng_context *context;
+    ng_program *program;
+    ng_program_facts facts;
+} Opened;
+ng_context *cli_context(Cli *cli, bool launches);
+int cli_arch(Cli *cli); /* of --arch; 0: not given */
+/* Compiles the operand up to a pass (NULL: all). Warnings go to standard error, times of passes where asked. */
+Opened cli_open(Cli *cli, ng_context *context, const char *last_pass);
+void cli_close(Opened *opened);
+ng_text cli_text(Cli *cli, const Opened *opened, ng_text_kind kind, const char *pass);
+ng_arg cli_arg(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index);
+/* Adds bytes to standard output, or under `name` to the JSON value. */
+void cli_show(Cli *cli, const char *name, const char *bytes, size_t count);
+
+/* the verbs */
+#define VERB(id, name, operands, fewest, most, function, ...) int function(Cli *cli);
+#include "runtime/cli/verbs.def"
+#undef VERB
+
+#endif

@@ -1,0 +1,151 @@
+/* What every verb with a graph begins with: the file, a context, a program. In: options. Out: an Opened, or the exit
+ * code and the words of what went wrong. */
+#include "runtime/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_GRAPH ((size_t)16 << 20) /* bytes; one more is read, so that the library sees and refuses a longer one */
+
+int cli_arch(Cli *cli) {
+    const char *text = cli_value(cli, OPTION_ARCH);
+    if (!text) return 0;
+    if (!strcmp(text, "native")) {
+        ng_device device = {.size = sizeof device};
+        if (ng_device_query(0, &device) != NG_OK || device.kind != NG_DEVICE_CUDA)
+            cli_fail(cli, NG_NO_DEVICE, "--arch=native: no GPU here");
+        return device.arch;
+    }
+    int64_t arch;
+    if (!cli_read_int(strncmp(text, "sm_", 3) ? text : text + 3, &arch) || arch < 1 || arch > 9999)
+        cli_fail(cli, NG_USAGE, "--arch=%s: expected sm_N or native", text);
+    return (int)arch;
+}
+
+/* --device=cuda[:N]|host; default: left to the library, which takes cuda:0 where it works, else the host. */
+static void read_device(Cli *cli, ng_context_options *options) {
+    const char *text = cli_value(cli, OPTION_DEVICE);
+    int64_t ordinal = 0;
+    if (!text) return;
+    if (!strcmp(text, "host")) {
+        options->device = NG_DEVICE_HOST;
+    } else if (!strcmp(text, "cuda") ||
+               (!strncmp(text, "cuda:", 5) && cli_read_int(text + 5, &ordinal) && ordinal >= 0 && ordinal < 1024)) {
+        options->device = NG_DEVICE_CUDA;
+        options->ordinal = (int)ordinal;
+    } else {
+        cli_fail(cli, NG_USAGE, "--device=%s: expected cuda, cuda:N or host", text);
+    }
+}
+
+static ng_host_order read_order(Cli *cli) {
+    static const char *const orders[] = {"ascending", "descending", "seeded"}; /* as ng_host_order counts */
+    const char *text = cli_value(cli, OPTION_HOST_ORDER);
+    if (!text) return NG_ORDER_ASCENDING;
+    for (int i = 0; i < 3; i++) {
+        if (!strcmp(text, orders[i])) return (ng_host_order)i;
+    }
+    cli_fail(cli, NG_USAGE, "--host-order=%s: expected ascending, descending or seeded", text);
+}
+
+ng_context *cli_context(Cli *cli, bool launches) {
+    ng_context_options options = {.size = sizeof options, .arch = cli_arch(cli)};
+    read_device(cli, &options);
+    options.host_order = read_order(cli);
+    options.host_seed = (uint64_t)cli_int(cli, OPTION_SEED, 0, INT64_MAX, 0);
+    if (!launches) options.device = NG_DEVICE_NONE;
+    ng_context *context;
+    ng_text why = {0};
+    ng_status status = ng_context_create(&options, &context, &why);
+    if (status != NG_OK) cli_fail_why(cli, status, &why);
+    ng_text_free(&why);
+    return context;
+}
+
+static void show_times(Cli *cli, const Opened *opened) {
+    ng_text times = cli_text(cli, opened, NG_TEXT_TIMES, NULL);
+    if (!cli->json) {
+        Buf buf = {0};
+        for (const char *line = times.bytes; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+            size_t name = strcspn(line, "\t");
+            int rest = (int)strcspn(line + name + 1, "\n");
+            buf_format(&buf, "%-12.*s %8.*s us\n", (int)name, line, rest, line + name + 1);
+        }
+        cli_diagnose(cli, buf.bytes ? buf.bytes : "", buf.count);
+        free(buf.bytes);
+    } else {
+        cJSON *object = cJSON_AddObjectToObject(cli->json, "pass_microseconds");
+        for (const char *line = times.bytes; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+            Buf name = {0};
+            buf_bytes(&name, line, strcspn(line, "\t"));
+            cJSON_AddNumberToObject(object, name.bytes, strtod(line + name.count + 1, NULL));
+            free(name.bytes);
+        }
+    }
+    ng_text_free(&times);
+}
+
+Opened cli_open(Cli *cli, ng_context *context, const char *last_pass) {
+    const char *path = cli->operands[0];
+    size_t count;
+    char *text = cli_read_file(cli, path, MAX_GRAPH, &count);
+    ng_compile_options options = {
+        .size = sizeof options,
+        .name = strcmp(path, "-") ? path : "<stdin>",
+        .verify = cli_has(cli, OPTION_VERIFY),
+        .batch_invariant = cli_has(cli, OPTION_BATCH_INVARIANT),
+        .warnings_are_errors = cli_has(cli, OPTION_WERROR),
+        .last_pass = last_pass,
+    };
+    ng_setting *defines = cli_settings(cli, OPTION_DEFINE, &options.define_count);
+    ng_setting *hints = cli_settings(cli, OPTION_HINT, &options.hint_count);
+    ng_setting *fixes = cli_settings(cli, OPTION_FIX, &options.fix_count);
+    ng_setting *sets = cli_settings(cli, OPTION_SET, &options.set_count);
+    options.defines = defines, options.hints = hints, options.fixes = fixes, options.sets = sets;
+    Opened opened = {.context = context, .facts = {.size = sizeof opened.facts}};
+    ng_text why = {0};
+    ng_status status = ng_compile(context, text, count, &options, &opened.program, &why);
+    if (status != NG_OK) cli_fail_why(cli, status, &why);
+    if (why.count) {
+        cli_diagnose(cli, why.bytes, why.count);
+        if (cli->json) cJSON_AddStringToObject(cli->json, "warnings", why.bytes);
+    }
+    ng_text_free(&why);
+    free(text);
+    ng_setting *const lists[] = {defines, hints, fixes, sets};
+    const size_t counts[] = {options.define_count, options.hint_count, options.fix_count, options.set_count};
+    for (int i = 0; i < 4; i++) {
+        for (size_t k = 0; k < counts[i]; k++) free((char *)(uintptr_t)lists[i][k].name);
+        free(lists[i]);
+    }
+    ng_program_query(opened.program, &opened.facts);
+    if (cli_has(cli, OPTION_TIME_PASSES)) show_times(cli, &opened);
+    return opened;
+}
+
+void cli_close(Opened *opened) {
+    ng_program_free(opened->program);
+    ng_context_free(opened->context);
+    *opened = (Opened){0};
+}
+
+ng_text cli_text(Cli *cli, const Opened *opened, ng_text_kind kind, const char *pass) {
+    ng_text text = {0};
+    ng_status status = ng_program_text(opened->program, kind, pass, &text);
+    if (status != NG_OK) cli_fail_why(cli, status, &text);
+    return text;
+}
+
+ng_arg cli_arg(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index) {
+    ng_arg arg = {.size = sizeof arg};
+    ng_status status = ng_arg_query(opened->program, role, index, &arg);
+    if (status != NG_OK) cli_fail(cli, (int)status, "argument %u: %s", index, ng_status_name(status));
+    return arg;
+}
+
+void cli_show(Cli *cli, const char *name, const char *bytes, size_t count) {
+    if (cli->json)
+        cJSON_AddStringToObject(cli->json, name, bytes);
+    else
+        buf_bytes(&cli->out, bytes, count);
+}

@@ -1,0 +1,188 @@
+/* What leaves the command: failures, diagnostics, standard output and files. In: text. Out: bytes on disk or an exit
+ * code 6 with words; nothing is left half-written. */
+#include "runtime/cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool write_all(int fd, const void *bytes, size_t count) {
+    const char *at = bytes;
+    while (count) {
+        ssize_t wrote = write(fd, at, count < ((size_t)1 << 30) ? count : (size_t)1 << 30);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) return false;
+        at += wrote;
+        count -= (size_t)wrote;
+    }
+    return true;
+}
+
+static void release(Cli *cli) {
+    free(cli->uses);
+    free(cli->operands);
+    free(cli->out.bytes);
+    cJSON_Delete(cli->json);
+    *cli = (Cli){0};
+}
+
+void cli_finish(Cli *cli, int status) {
+    if (cli->json) {
+        cJSON_AddNumberToObject(cli->json, "status", status);
+        cJSON_AddStringToObject(cli->json, "status_name", ng_status_name((ng_status)status));
+        char *text = cJSON_Print(cli->json);
+        cli->out.count = 0;
+        if (text) buf_put(&cli->out, text);
+        buf_put(&cli->out, "\n");
+        free(text);
+    }
+    if (!write_all(STDOUT_FILENO, cli->out.bytes, cli->out.count)) {
+        cli_note(cli, "error: standard output: %s", strerror(errno));
+        status = NG_SYSTEM;
+    }
+    release(cli);
+    exit(status);
+}
+
+/* Colours "error:" and its like where a terminal reads along. */
+void cli_diagnose(Cli *cli, const char *text, size_t count) {
+    static const struct {
+        const char *word, *color;
+    } words[] = {{" error: ", "\033[1;31m"}, {" warning: ", "\033[1;35m"}, {" note: ", "\033[1;36m"}};
+    Buf buf = {0};
+    const char *end = text + count;
+    while (text < end) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t length = newline ? (size_t)(newline - text) + 1 : (size_t)(end - text);
+        const char *found = NULL;
+        for (size_t i = 0; cli->color && i < sizeof words / sizeof *words && !found; i++) {
+            found = memmem(text, length, words[i].word, strlen(words[i].word));
+            if (!found) continue;
+            buf_bytes(&buf, text, (size_t)(found - text));
+            buf_format(&buf, "%s%s\033[0m", words[i].color, words[i].word);
+            found += strlen(words[i].word);
+            buf_bytes(&buf, found, (size_t)(text + length - found));
+        }
+        if (!found) buf_bytes(&buf, text, length);
+        text += length;
+    }
+    if (count && end[-1] != '\n') buf_put(&buf, "\n");
+    write_all(STDERR_FILENO, buf.bytes, buf.count); /* nowhere left to say that it failed */
+    free(buf.bytes);
+}
+
+void cli_note(Cli *cli, const char *format, ...) {
+    Buf buf = {0};
+    va_list args;
+    va_start(args, format);
+    buf_put(&buf, "normgen: ");
+    buf_vformat(&buf, format, args);
+    va_end(args);
+    cli_diagnose(cli, buf.bytes, buf.count);
+    free(buf.bytes);
+}
+
+static void keep_json(Cli *cli) { /* on failure the value holds the failure alone */
+    if (!cli->json) return;
+    cJSON_Delete(cli->json);
+    cli->json = cJSON_CreateObject();
+    if (cli->verb) cJSON_AddStringToObject(cli->json, "command", cli->verb->name);
+}
+
+void cli_fail(Cli *cli, int status, const char *format, ...) {
+    Buf buf = {0};
+    va_list args;
+    va_start(args, format);
+    buf_vformat(&buf, format, args);
+    va_end(args);
+    cli_note(cli, "error: %s", buf.bytes);
+    keep_json(cli);
+    if (cli->json) cJSON_AddStringToObject(cli->json, "error", buf.bytes);
+    free(buf.bytes);
+    cli->out.count = 0;
+    cli_finish(cli, status);
+}
+
+void cli_fail_why(Cli *cli, ng_status status, ng_text *why) {
+    if (!why->count) cli_fail(cli, (int)status, "%s", ng_status_name(status));
+    cli_diagnose(cli, why->bytes, why->count);
+    keep_json(cli);
+    if (cli->json) cJSON_AddStringToObject(cli->json, "error", why->bytes);
+    ng_text_free(why);
+    cli->out.count = 0;
+    cli_finish(cli, (int)status);
+}
+
+char *cli_read_file(Cli *cli, const char *path, size_t limit, size_t *count) {
+    bool standard = !strcmp(path, "-");
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    Buf buf = {0};
+    if (fd < 0 || !buf_read(&buf, fd, limit))
+        cli_fail(cli, NG_SYSTEM, "%s: %s", standard ? "standard input" : path, strerror(errno));
+    if (!standard) close(fd);
+    *count = buf.count;
+    return buf.bytes;
+}
+
+/* A device, a pipe: what a rename would take away. Such a path is written through. */
+static bool is_special(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
+}
+
+static _Noreturn void fail_write(Cli *cli, const char *path, const char *beside) {
+    int error = errno;
+    if (beside) unlink(beside);
+    cli_fail(cli, NG_SYSTEM, "%s: %s", path, strerror(error));
+}
+
+/* The folder's own entry reaches the disk only when the folder is synced. */
+static void sync_folder(const char *path) {
+    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) slash[slash == folder] = 0;
+    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(folder);
+}
+
+void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t count) {
+    if (!strcmp(path, "-")) {
+        for (size_t i = 0; i < count; i++) buf_bytes(&cli->out, pieces[i].bytes, pieces[i].count);
+        return;
+    }
+    /* an interrupt waits until the file is there or the part is gone */
+    sigset_t stops, before;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigprocmask(SIG_BLOCK, &stops, &before);
+    bool special = is_special(path);
+    char *target = special ? NULL : realpath(path, NULL); /* through a link, so that the link stays */
+    if (!target) target = strdup(path);
+    Buf beside = {0};
+    buf_format(&beside, "%s.%ld.part", target ? target : path, (long)getpid());
+    int fd = open(special ? path : beside.bytes,
+                  special ? O_WRONLY | O_CLOEXEC : O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) fail_write(cli, path, NULL);
+    const char *part = special ? NULL : beside.bytes;
+    for (size_t i = 0; i < count; i++) {
+        if (!write_all(fd, pieces[i].bytes, pieces[i].count)) fail_write(cli, path, part);
+    }
+    if (!special && fsync(fd) != 0) fail_write(cli, path, part);
+    if (close(fd) != 0) fail_write(cli, path, part);
+    if (!special) {
+        if (rename(part, target) != 0) fail_write(cli, path, part);
+        sync_folder(target);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    free(beside.bytes);
+    free(target);
+}

@@ -1,0 +1,235 @@
+/* The verbs that only show texts: check, gen, ir, explain, and the lists. In: options. Out: text or JSON on standard
+ * output, or a file. */
+#include "runtime/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check_role(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t count, const char *name) {
+    cJSON *list = cli->json ? cJSON_AddArrayToObject(cli->json, name) : NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        ng_arg arg = cli_arg(cli, opened, role, i);
+        if (!list) {
+            buf_format(&cli->out, "%s%s", i ? ", " : "", arg.name);
+            if (role != NG_DIM) buf_format(&cli->out, " %s", ng_dtype_name(arg.dtype));
+            continue;
+        }
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, item);
+        cJSON_AddStringToObject(item, "name", arg.name);
+        cJSON_AddStringToObject(item, "dtype", ng_dtype_name(arg.dtype));
+        if (role == NG_INPUT || role == NG_OUTPUT) cJSON_AddNumberToObject(item, "rank", arg.rank);
+    }
+}
+
+int cli_check(Cli *cli) {
+    Opened opened = cli_open(cli, cli_context(cli, false), "expand");
+    const struct {
+        ng_arg_role role;
+        uint32_t count;
+        const char *name;
+    } roles[] = {{NG_INPUT, opened.facts.inputs, "inputs"},
+                 {NG_OUTPUT, opened.facts.outputs, "outputs"},
+                 {NG_SCALAR, opened.facts.scalars, "scalars"},
+                 {NG_DIM, opened.facts.dims, "any_dims"}};
+    if (cli->json)
+        cJSON_AddStringToObject(cli->json, "graph", opened.facts.name);
+    else
+        buf_format(&cli->out, "%s: ok\n", opened.facts.name);
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        if (!cli->json && !roles[i].count) continue;
+        if (!cli->json) buf_format(&cli->out, "  %-9s", roles[i].name);
+        check_role(cli, &opened, roles[i].role, roles[i].count, roles[i].name);
+        if (!cli->json) buf_put(&cli->out, "\n");
+    }
+    cli_close(&opened);
+    return NG_OK;
+}
+
+/* Onto a file, or shown. */
+static void deliver(Cli *cli, const char *name, const char *path, const ng_text *text) {
+    if (path && (strcmp(path, "-") != 0 || !cli->json)) {
+        cli_write_file(cli, path, &(Piece){text->bytes, text->count}, 1);
+        if (cli->json) cJSON_AddStringToObject(cli->json, name, path);
+    } else {
+        cli_show(cli, name, text->bytes, text->count);
+    }
+}
+
+int cli_gen(Cli *cli) {
+    const char *path = cli_value(cli, OPTION_OUTPUT), *header = cli_value(cli, OPTION_HEADER);
+    if (header && !strcmp(header, "-") && (!path || !strcmp(path, "-")))
+        cli_fail(cli, NG_USAGE, "--header=- and the kernels cannot both go to standard output; give -o FILE");
+    Opened opened = cli_open(cli, cli_context(cli, false), NULL);
+    ng_text source = cli_text(cli, &opened, NG_TEXT_CUDA, NULL);
+    if (header) {
+        ng_text text = cli_text(cli, &opened, NG_TEXT_HEADER, NULL);
+        deliver(cli, "header", header, &text);
+        ng_text_free(&text);
+    }
+    deliver(cli, "cuda", path, &source);
+    ng_text_free(&source);
+    cli_close(&opened);
+    return NG_OK;
+}
+
+/* The names in a list of the library (the part of each line before its tab); *count of them. */
+static char **list_names(ng_list_kind kind, size_t *count) {
+    char **names = NULL;
+    ng_text line = {0};
+    for (*count = 0; ng_list(kind, (uint32_t)*count, &line) == NG_OK; ng_text_free(&line)) {
+        names = cli_grow(names, *count + 1, sizeof *names);
+        size_t length = strcspn(line.bytes, "\t");
+        names[*count] = cli_alloc(length + 1, 1);
+        memcpy(names[(*count)++], line.bytes, length);
+    }
+    return names;
+}
+
+static void free_names(char **names, size_t count) {
+    for (size_t i = 0; i < count; i++) free(names[i]);
+    free(names);
+}
+
+/* The index of a pass; a name that is none is a usage error with the nearest one. */
+static size_t find_pass(Cli *cli, const char *name) {
+    size_t count, index = 0;
+    char **names = list_names(NG_LIST_PASSES, &count);
+    while (index < count && strcmp(names[index], name) != 0) index++;
+    if (index == count) {
+        const char *near = cli_near_miss(name, (const char *const *)names, count);
+        if (near) cli_fail(cli, NG_USAGE, "no pass %s; did you mean %s?", name, near);
+        cli_fail(cli, NG_USAGE, "no pass %s (see normgen passes)", name);
+    }
+    free_names(names, count);
+    return index;
+}
+
+static void show_diff(Cli *cli, const char *pair) {
+    const char *comma = strchr(pair, ',');
+    if (!comma) cli_fail(cli, NG_USAGE, "--diff=%s: expected two passes, PASS,PASS", pair);
+    char *before = cli_alloc((size_t)(comma - pair) + 1, 1);
+    memcpy(before, pair, (size_t)(comma - pair));
+    const char *after = comma + 1;
+    bool swapped = find_pass(cli, before) > find_pass(cli, after);
+    Opened opened = cli_open(cli, cli_context(cli, false), swapped ? before : after);
+    ng_text old = cli_text(cli, &opened, NG_TEXT_IR, before), new = cli_text(cli, &opened, NG_TEXT_IR, after);
+    Buf diff = {0};
+    buf_put(&diff, "");
+    cli_diff(&diff, old.bytes, before, new.bytes, after);
+    cli_show(cli, "diff", diff.bytes, diff.count);
+    free(diff.bytes);
+    free(before);
+    ng_text_free(&old);
+    ng_text_free(&new);
+    cli_close(&opened);
+}
+
+int cli_ir(Cli *cli) {
+    const char *pair = cli_value(cli, OPTION_DIFF), *pass = cli_value(cli, OPTION_AFTER);
+    if (pair && pass) cli_fail(cli, NG_USAGE, "--after and --diff exclude each other");
+    if (pair) {
+        show_diff(cli, pair);
+        return NG_OK;
+    }
+    bool all = pass && !strcmp(pass, "all");
+    if (pass && !all) find_pass(cli, pass);
+    Opened opened = cli_open(cli, cli_context(cli, false), all ? NULL : pass);
+    ng_text text = cli_text(cli, &opened, NG_TEXT_IR, pass);
+    cli_show(cli, "ir", text.bytes, text.count);
+    ng_text_free(&text);
+    cli_close(&opened);
+    return NG_OK;
+}
+
+int cli_explain(Cli *cli) {
+    Opened opened = cli_open(cli, cli_context(cli, false), NULL);
+    ng_text text = cli_text(cli, &opened, NG_TEXT_EXPLAIN, NULL);
+    cli_show(cli, "explain", text.bytes, text.count);
+    ng_text_free(&text);
+    cli_close(&opened);
+    return NG_OK;
+}
+
+/* Lines of one list; all, or the one called `only`. Returns how many were shown. */
+static size_t show_list(Cli *cli, ng_list_kind kind, const char *title, const char *only) {
+    size_t shown = 0;
+    ng_text line = {0};
+    cJSON *list = cli->json ? cJSON_AddArrayToObject(cli->json, title) : NULL;
+    for (uint32_t i = 0; ng_list(kind, i, &line) == NG_OK; i++, ng_text_free(&line)) {
+        size_t name = strcspn(line.bytes, "\t");
+        const char *what = line.bytes + name + (line.bytes[name] == '\t');
+        if (only && (strlen(only) != name || strncmp(only, line.bytes, name) != 0)) continue;
+        if (list) {
+            Buf text = {0};
+            cJSON *item = cJSON_CreateObject();
+            buf_bytes(&text, line.bytes, name);
+            cJSON_AddStringToObject(item, "name", text.bytes);
+            cJSON_AddStringToObject(item, "what", what);
+            cJSON_AddItemToArray(list, item);
+            free(text.bytes);
+        } else {
+            if (!shown) buf_format(&cli->out, "%s%s:\n", cli->out.count ? "\n" : "", title);
+            buf_format(&cli->out, "  %-14.*s %s\n", (int)name, line.bytes, what);
+        }
+        shown++;
+    }
+    return shown;
+}
+
+int cli_ops(Cli *cli) {
+    const char *only = cli->operand_count ? cli->operands[0] : NULL;
+    static const struct {
+        ng_list_kind kind;
+        const char *title;
+    } lists[] = {{NG_LIST_OPS, "operations"}, {NG_LIST_COMPOSITES, "composites"}, {NG_LIST_DTYPES, "dtypes"}};
+    size_t shown = 0;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        shown += show_list(cli, lists[i].kind, lists[i].title, only);
+    if (shown) return NG_OK;
+    const char *near = NULL;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && only && !near; i++) {
+        size_t count;
+        char **names = list_names(lists[i].kind, &count);
+        near = cli_near_miss(only, (const char *const *)names, count);
+        if (near) cli_fail(cli, NG_USAGE, "no operation %s; did you mean %s?", only, near);
+        free_names(names, count);
+    }
+    cli_fail(cli, NG_USAGE, "no operation %s (see normgen ops)", only ? only : "");
+}
+
+int cli_passes(Cli *cli) {
+    show_list(cli, NG_LIST_PASSES, "passes", NULL);
+    show_list(cli, NG_LIST_STRATEGIES, "strategies", NULL);
+    return NG_OK;
+}
+
+int cli_knobs(Cli *cli) {
+    show_list(cli, NG_LIST_KNOBS, "knobs", NULL);
+    return NG_OK;
+}
+
+int cli_devices(Cli *cli) {
+    cJSON *list = cli->json ? cJSON_AddArrayToObject(cli->json, "devices") : NULL;
+    ng_device device = {.size = sizeof device};
+    for (int i = 0; ng_device_query(i, &device) == NG_OK; i++) {
+        Buf name = {0};
+        buf_put(&name, device.kind == NG_DEVICE_HOST ? "host" : "cuda");
+        if (device.kind != NG_DEVICE_HOST) buf_format(&name, ":%d", device.ordinal);
+        if (list) {
+            cJSON *item = cJSON_CreateObject();
+            cJSON_AddStringToObject(item, "device", name.bytes);
+            cJSON_AddStringToObject(item, "name", device.name);
+            cJSON_AddNumberToObject(item, "arch", device.arch);
+            cJSON_AddNumberToObject(item, "sms", device.sms);
+            cJSON_AddNumberToObject(item, "memory_bytes", (double)device.memory_bytes);
+            cJSON_AddItemToArray(list, item);
+        } else {
+            buf_format(&cli->out, "%-8s %s, sm_%d, %d SMs", name.bytes, device.name, device.arch, device.sms);
+            if (device.memory_bytes) buf_format(&cli->out, ", %.0f GiB", (double)device.memory_bytes / (1 << 30));
+            buf_put(&cli->out, "\n");
+        }
+        free(name.bytes);
+    }
+    return NG_OK;
+}
