@@ -1,6 +1,6 @@
 /* compile: cubin, PTX or SASS of a graph, and what each kernel takes. In: options. Out: a table, and the binary in a
  * file or on standard output. SASS is read from the cubin by nvdisasm or cuobjdump, whichever is on PATH. */
-#include "runtime/cli/cli.h"
+#include "runtime/cli/run.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ static void put_figure(Buf *buf, int figure) {
         buf_format(buf, "  %9d", figure);
 }
 
-static void show_kernels(Cli *cli, const Opened *opened, Buf *table) {
+void cli_kernels(Cli *cli, const Opened *opened, Buf *table) {
     cJSON *list = cli->json ? cJSON_AddArrayToObject(cli->json, "kernels") : NULL;
     int width = 6;
     ng_kernel kernel = {.size = sizeof kernel};
@@ -123,7 +123,7 @@ int cli_compile(Cli *cli) {
     Opened opened = cli_open(cli, cli_context(cli, false), NULL);
     ng_text binary = cli_text(cli, &opened, emit == EMIT_PTX ? NG_TEXT_PTX : NG_TEXT_CUBIN, NULL);
     Buf table = {0}, sass = {0};
-    show_kernels(cli, &opened, &table);
+    cli_kernels(cli, &opened, &table);
     Piece piece = {binary.bytes, binary.count};
     if (emit == EMIT_SASS) {
         sass = disassemble(cli, &binary);

@@ -1,0 +1,248 @@
+/* What `run` prints: where and on what it ran, each output's figures, the verdicts of --check and --expect. In: a Run.
+ * Out: lines in cli->out, or members of cli->json. */
+#include "runtime/cli/run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_seconds(Buf *buf, double seconds) {
+    if (seconds >= 1)
+        buf_format(buf, "%.2f s", seconds);
+    else if (seconds >= 1e-3)
+        buf_format(buf, "%.1f ms", seconds * 1e3);
+    else
+        buf_format(buf, "%.1f us", seconds * 1e6);
+}
+
+static cJSON *json_tensor(const Tensor *tensor) {
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "name", tensor->arg.name);
+    cJSON_AddStringToObject(item, "dtype", ng_dtype_name(tensor->arg.dtype));
+    cJSON *shape = cJSON_AddArrayToObject(item, "shape");
+    for (int axis = 0; axis < tensor->arg.rank; axis++)
+        cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)tensor->extent[axis]));
+    return item;
+}
+
+static void describe_json(Cli *cli, const Run *run, const char *device) {
+    cJSON_AddStringToObject(cli->json, "graph", run->opened.facts.name);
+    cJSON_AddStringToObject(cli->json, "device", device);
+    cJSON_AddStringToObject(cli->json, "device_name", run->device.name);
+    cJSON_AddNumberToObject(cli->json, "arch", run->device.arch);
+    cJSON *dims = cJSON_AddArrayToObject(cli->json, "dims");
+    for (uint32_t i = 0; i < run->opened.facts.dims; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", cli_arg(cli, &run->opened, NG_DIM, i).name);
+        cJSON_AddNumberToObject(item, "value", (double)run->dims[i]);
+        cJSON_AddStringToObject(item, "from", run->dims_from[i]);
+        cJSON_AddItemToArray(dims, item);
+    }
+    cJSON_AddNumberToObject(cli->json, "compile_seconds", run->opened.facts.compile_seconds);
+    cJSON_AddBoolToObject(cli->json, "cached", 0);
+    cJSON *inputs = cJSON_AddArrayToObject(cli->json, "inputs");
+    for (uint32_t i = 0; i < run->opened.facts.inputs; i++) {
+        cJSON *item = json_tensor(&run->inputs[i]);
+        cJSON_AddStringToObject(item, "from", run->inputs[i].file ? run->inputs[i].file : "random");
+        cJSON_AddItemToArray(inputs, item);
+    }
+}
+
+void run_describe(Cli *cli, const Run *run) {
+    Buf device = {0};
+    buf_put(&device, run->device.kind == NG_DEVICE_CUDA ? "cuda" : "host");
+    if (run->device.kind == NG_DEVICE_CUDA) buf_format(&device, ":%d", run->device.ordinal);
+    if (cli->json) {
+        describe_json(cli, run, device.bytes);
+        free(device.bytes);
+        return;
+    }
+    bool fell_back = run->device.kind == NG_DEVICE_HOST && !cli_has(cli, OPTION_DEVICE);
+    buf_format(&cli->out, "graph    %s\ndevice   %s, %s%s\narch     sm_%d\n", run->opened.facts.name, device.bytes,
+               run->device.name, fell_back ? " (no GPU with NVRTC here)" : "", run->device.arch);
+    free(device.bytes);
+    for (uint32_t i = 0; i < run->opened.facts.dims; i++)
+        buf_format(&cli->out, "dim      %s = %" PRId64 " (%s)\n", cli_arg(cli, &run->opened, NG_DIM, i).name,
+                   run->dims[i], run->dims_from[i]);
+    buf_put(&cli->out, "compile  ");
+    put_seconds(&cli->out, run->opened.facts.compile_seconds);
+    buf_format(&cli->out, ", %u kernel%s, not cached\n", run->opened.facts.kernels,
+               run->opened.facts.kernels == 1 ? "" : "s");
+    for (uint32_t i = 0; i < run->opened.facts.inputs; i++) {
+        const Tensor *input = &run->inputs[i];
+        buf_format(&cli->out, "input    %s ", input->arg.name);
+        cli_put_shape(&cli->out, input->arg.dtype, input->arg.rank, input->extent);
+        if (input->file)
+            buf_format(&cli->out, " from %s\n", input->file);
+        else
+            buf_format(&cli->out, " random, seed %" PRIu64 "\n", run->seed);
+    }
+}
+
+/* The first elements of an output, in row-major order. */
+static void print_elements(Cli *cli, const Tensor *output, uint64_t count, cJSON *item) {
+    unsigned char *owned;
+    const unsigned char *dense = cli_tensor_dense(output, &owned);
+    size_t bytes = ng_dtype_bytes(output->arg.dtype);
+    if (count > output->elements) count = output->elements;
+    Buf line = {0};
+    cJSON *list = item ? cJSON_AddArrayToObject(item, "first") : NULL;
+    for (uint64_t i = 0; i < count; i++) {
+        if (list) cJSON_AddItemToArray(list, cJSON_CreateNumber(ng_load(output->arg.dtype, dense + i * bytes)));
+        buf_put(&line, i ? " " : "         ");
+        cli_put_element(&line, output->arg.dtype, dense + i * bytes);
+    }
+    if (!list && count) buf_format(&cli->out, "%s\n", line.bytes);
+    free(line.bytes);
+    free(owned);
+}
+
+static void show_output(Cli *cli, const Tensor *output, const ng_output_report *report, uint64_t print,
+                        cJSON *outputs) {
+    cJSON *item = outputs ? json_tensor(output) : NULL;
+    if (item) {
+        Buf hash = {0};
+        buf_format(&hash, "%016" PRIx64, report->hash);
+        cJSON_AddNumberToObject(item, "min", report->min);
+        cJSON_AddNumberToObject(item, "max", report->max);
+        cJSON_AddNumberToObject(item, "mean", report->mean);
+        cJSON_AddNumberToObject(item, "nan", (double)report->nans);
+        cJSON_AddStringToObject(item, "hash", hash.bytes);
+        cJSON_AddItemToArray(outputs, item);
+        free(hash.bytes);
+    } else {
+        buf_format(&cli->out, "output   %s ", output->arg.name);
+        cli_put_shape(&cli->out, output->arg.dtype, output->arg.rank, output->extent);
+        buf_format(&cli->out, " min %.6g max %.6g mean %.6g nan %" PRIu64 " hash %016" PRIx64 "\n", report->min,
+                   report->max, report->mean, report->nans, report->hash);
+    }
+    if (print) print_elements(cli, output, print, item);
+}
+
+static void show_check(Cli *cli, const Tensor *output, const ng_output_report *report, cJSON *list) {
+    if (list) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", output->arg.name);
+        cJSON_AddNumberToObject(item, "checked", (double)report->checked);
+        cJSON_AddNumberToObject(item, "failed", (double)report->failed);
+        cJSON_AddNumberToObject(item, "uncertain", (double)report->uncertain);
+        cJSON_AddNumberToObject(item, "worst", report->worst);
+        cJSON_AddNumberToObject(item, "worst_index", (double)report->worst_index);
+        cJSON_AddNumberToObject(item, "worst_got", report->worst_got);
+        cJSON_AddNumberToObject(item, "worst_expected", report->worst_expected);
+        cJSON_AddNumberToObject(item, "worst_bound", report->worst_bound);
+        cJSON_AddItemToArray(list, item);
+        return;
+    }
+    buf_format(&cli->out,
+               "check    %s: %" PRIu64 " of %" PRIu64 " elements compared, %" PRIu64 " failed, %" PRIu64 " uncertain",
+               output->arg.name, report->checked, report->elements, report->failed, report->uncertain);
+    if (report->worst_index >= 0)
+        buf_format(&cli->out, "; worst %.3g of its bound at %" PRId64 " (got %.9g, expected %.9g)", report->worst,
+                   report->worst_index, report->worst_got, report->worst_expected);
+    buf_put(&cli->out, "\n");
+}
+
+void run_results(Cli *cli, const Run *run, bool checked, bool passed) {
+    uint64_t print = (uint64_t)cli_int(cli, OPTION_PRINT, 0, INT64_MAX, 0);
+    cJSON *outputs = NULL, *checks = NULL;
+    if (cli->json) {
+        cJSON_AddNumberToObject(cli->json, "launch_seconds", run->report.seconds);
+        outputs = cJSON_AddArrayToObject(cli->json, "outputs");
+    } else {
+        buf_put(&cli->out, "launch   ");
+        put_seconds(&cli->out, run->report.seconds);
+        buf_put(&cli->out, "\n");
+    }
+    for (uint32_t i = 0; i < run->opened.facts.outputs; i++)
+        show_output(cli, &run->outputs[i], &run->reports[i], print, outputs);
+    if (!checked) return;
+    if (cli->json) {
+        checks = cJSON_AddArrayToObject(cli->json, "check");
+        cJSON_AddBoolToObject(cli->json, "check_passed", passed);
+        cJSON_AddBoolToObject(cli->json, "check_sampled", run->report.sampled);
+        if (run->report.why.count) cJSON_AddStringToObject(cli->json, "check_why", run->report.why.bytes);
+    }
+    for (uint32_t i = 0; i < run->opened.facts.outputs; i++)
+        show_check(cli, &run->outputs[i], &run->reports[i], checks);
+    if (!cli->json)
+        buf_format(&cli->out, "check    %s%s\n", passed ? "passed" : "FAILED",
+                   run->report.sampled ? " (256 rows or 16 columns of each output were evaluated)" : "");
+}
+
+/* PyTorch's assert_close defaults; for fp8, which it has none for, one unit in the last place. */
+static void default_tolerance(ng_dtype dtype, double *rtol, double *atol) {
+    *rtol = dtype == NG_F64      ? 1e-7
+            : dtype == NG_F32    ? 1.3e-6
+            : dtype == NG_F16    ? 1e-3
+            : dtype == NG_BF16   ? 1.6e-2
+            : dtype == NG_F8E4M3 ? 0.125
+            : dtype == NG_F8E5M2 ? 0.25
+                                 : 0;
+    *atol = dtype == NG_F64 ? 1e-7 : dtype < NG_I64 ? 1e-5 : 0;
+}
+
+/* Elements of one output outside the tolerance; *worst is the largest difference. */
+static uint64_t compare(const Tensor *output, const StFile *file, const StTensor *from, double rtol, double atol,
+                        double *worst) {
+    unsigned char *owned;
+    const unsigned char *dense = cli_tensor_dense(output, &owned), *expected = file->data + from->start;
+    size_t bytes = ng_dtype_bytes(output->arg.dtype), expected_bytes = ng_dtype_bytes(from->dtype);
+    uint64_t failed = 0;
+    *worst = 0;
+    for (uint64_t i = 0; i < output->elements; i++) {
+        double a = ng_load(output->arg.dtype, dense + i * bytes),
+               b = ng_load(from->dtype, expected + i * expected_bytes);
+        double difference = fabs(a - b);
+        if (a == b || (isnan(a) && isnan(b))) continue;
+        if (!(difference <= atol + rtol * fabs(b))) failed++;
+        if (!(difference <= *worst)) *worst = difference;
+    }
+    free(owned);
+    return failed;
+}
+
+bool run_expect(Cli *cli, Run *run, const char *path) {
+    const StFile *file = run_file(cli, run, path);
+    cJSON *list = cli->json ? cJSON_AddArrayToObject(cli->json, "expect") : NULL;
+    bool passed = true;
+    uint32_t met = 0;
+    for (uint32_t i = 0; i < run->opened.facts.outputs; i++) {
+        const Tensor *output = &run->outputs[i];
+        const StTensor *from = st_find(file, output->arg.name);
+        double rtol, atol, worst;
+        if (!from) {
+            cli_note(cli, "note: %s has no tensor %s", path, output->arg.name);
+            continue;
+        }
+        bool same = from->readable && from->rank == output->arg.rank;
+        for (int axis = 0; axis < from->rank && same; axis++) same = from->shape[axis] == output->extent[axis];
+        if (!same)
+            cli_fail(cli, NG_USAGE, "%s: tensor %s has another shape than the output, or no dtype of normgen's", path,
+                     output->arg.name);
+        default_tolerance(output->arg.dtype, &rtol, &atol);
+        rtol = cli_number(cli, OPTION_RTOL, rtol);
+        atol = cli_number(cli, OPTION_ATOL, atol);
+        uint64_t failed = compare(output, file, from, rtol, atol, &worst);
+        passed &= failed == 0;
+        met++;
+        if (!list) {
+            buf_format(&cli->out,
+                       "expect   %s: %" PRIu64 " of %" PRIu64
+                       " elements differ by more than %g + %g * |expected|; largest difference %.6g\n",
+                       output->arg.name, failed, output->elements, atol, rtol, worst);
+            continue;
+        }
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", output->arg.name);
+        cJSON_AddNumberToObject(item, "failed", (double)failed);
+        cJSON_AddNumberToObject(item, "largest_difference", worst);
+        cJSON_AddNumberToObject(item, "rtol", rtol);
+        cJSON_AddNumberToObject(item, "atol", atol);
+        cJSON_AddItemToArray(list, item);
+    }
+    if (!met) cli_fail(cli, NG_USAGE, "--expect: %s holds no output of this graph", path);
+    if (!list) buf_format(&cli->out, "expect   %s\n", passed ? "passed" : "FAILED");
+    return passed;
+}
