@@ -1,8 +1,9 @@
 # normgen. `make` builds build/normgen and build/libnormgen.{a,so}; `make help` lists the rest.
 #
-#   BUILD=dir        where everything goes (default build)
-#   SANITIZE=name    address (with undefined behaviour) or thread: use its own BUILD
-#   CC=, CXX=        compilers; the thread sanitizer needs clang
+#? BUILD=dir        where everything goes (default build)
+#? SANITIZE=name    address (with undefined behaviour) or thread: use its own BUILD
+#? CC=, CXX=        compilers; the thread sanitizer needs clang
+#? JOBS=n           compilers at once (default: one a core)
 
 BUILD ?= build
 CC ?= gcc
@@ -30,8 +31,15 @@ CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 SUPPORT_OBJECTS := $(TEST_SUPPORT:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 
+CLI_PARTS := $(filter-out %/main.o,$(CLI_OBJECTS)) # what unit tests may link
+TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh))
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+# the command needs the library's calls: until they are there, `all` is the libraries alone
+LIBRARY_WHOLE := $(shell grep -lsE '^ng_status ng_compile' runtime/*.c)
+
 .PHONY: all clean
-all: $(BUILD)/libnormgen.a $(BUILD)/libnormgen.so $(if $(CLI_SOURCES),$(BUILD)/normgen)
+all: $(BUILD)/libnormgen.a $(BUILD)/libnormgen.so $(if $(LIBRARY_WHOLE),$(BUILD)/normgen)
 
 # The fiber scheduler moves the stack pointer under the sanitizers' feet, so it is built without them.
 UNSANITIZED := $(BUILD)/obj/runtime/host_fiber.o
@@ -56,14 +64,63 @@ $(BUILD)/libnormgen.so: $(LIB_OBJECTS)
 $(BUILD)/normgen: $(CLI_OBJECTS) $(BUILD)/libnormgen.a
 	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/%: tests/unit/%.c $(SUPPORT_OBJECTS) $(BUILD)/libnormgen.a
+$(BUILD)/libcli.a: $(CLI_PARTS)
+	rm -f $@
+	ar rcs $@ $^
+$(BUILD)/tests/%: tests/unit/%.c $(SUPPORT_OBJECTS) $(BUILD)/libcli.a $(BUILD)/libnormgen.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(SUPPORT_OBJECTS) $(BUILD)/libnormgen.a -lcmocka $(LIBS)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(SUPPORT_OBJECTS) $(BUILD)/libcli.a $(BUILD)/libnormgen.a -lcmocka $(LIBS)
 
-.PHONY: unit
+# ---- what people type ----
+
+.PHONY: help deps demo test unit test-asan test-tsan test-real lint golden
+help:
+	@sed -n 's/^#? //p' Makefile
+
+#? make            build/normgen and build/libnormgen.{a,so}
+#? make deps       install what building and testing need (Debian and Ubuntu packages), only what is missing
+deps:
+	@sh .ci/deps
+
+#? make demo       set up, build, then generate, compile, run and check one example on whatever device there is
+demo: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@BUILD=$(BUILD) sh examples/demo.sh
+
+#? make test       set up, build, then the whole suite that needs no GPU
+test: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_TESTS)
+	@BUILD=$(BUILD) sh tests/run.sh $(UNIT_TESTS) $(TEST_SCRIPTS)
+
+#? make unit       the unit tests alone
 unit: all $(UNIT_TESTS)
 	BUILD=$(BUILD) sh tests/run.sh $(UNIT_TESTS)
 
+#? make test-asan  the suite under the address and undefined-behaviour sanitizers, reduced
+test-asan:
+	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/asan SANITIZE=address sanitized
+
+#? make test-tsan  the suite under the thread sanitizer (clang), reduced
+test-tsan:
+	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/tsan SANITIZE=thread sanitized
+
+.PHONY: sanitized
+sanitized: all $(UNIT_TESTS)
+	@BUILD=$(BUILD) NORMGEN_TEST_REDUCED=$(SANITIZE) sh tests/run.sh $(UNIT_TESTS) $(TEST_SCRIPTS)
+
+#? make test-real  layer norms of a published model with its own weights (fetched with pip on the first call)
+test-real: all
+	@BUILD=$(BUILD) sh tests/real/run.sh
+
+#? make lint       layers, forbidden words, sizes, clang-format, clang-tidy
+lint: all
+	@BUILD=$(BUILD) sh tests/run.sh $(sort $(wildcard tests/lint/*.sh))
+
+#? make golden     rewrite the golden files of the tests
+golden: all $(UNIT_TESTS)
+	@BUILD=$(BUILD) NORMGEN_GOLDEN=write sh tests/run.sh $(UNIT_TESTS)
+
+#? make clean      remove build/
 clean:
 	rm -rf build
 

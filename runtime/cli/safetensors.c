@@ -162,9 +162,9 @@ static bool tensor_bytes(const StTensor *tensor, uint32_t element, uint64_t *byt
 
 static bool read_tensor(const cJSON *item, uint64_t data_bytes, StTensor *tensor, char **why) {
     Entry entry;
-    uint32_t element;
-    uint64_t wanted;
-    int64_t start, stop;
+    uint32_t element = 0;
+    uint64_t wanted = 0;
+    int64_t start = 0, stop = 0;
     if (!read_entry(item, &entry, why) || !read_dtype(item, &entry, tensor, &element, why) ||
         !read_shape(item, &entry, tensor, why))
         return false;
