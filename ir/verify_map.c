@@ -5,8 +5,9 @@
  * complete (strides 2 and 3 with extents 3 and 2 are injective and fail).
  *   - Strides and extents are polynomials, so 'stride N over an axis of N' passes for every N; a dim's max is used
  *     where a term is subtracted. Dims and parts are not negative.
- *   - Numbers only: a map that fails is refused. Two axes of one stride are refused whatever their extents.
- *   - Else, where a run-time stride or extent leaves it open, it is left to the launch, which knows the numbers.
+ *   - A map that fails by numbers (strides, and extents of the axes that were put before) is refused, and so are two
+ *     axes of one stride, whatever their extents.
+ *   - Where a run-time stride or extent leaves it open, it is left to the launch, which knows the numbers.
  * Axes of extent 1 do not count, and where an extent is 0 there is nothing to meet. The farthest axis's extent is never
  * needed, so an any dim of rows is no obstacle. */
 #include "ir/verify_map.h"
@@ -68,16 +69,21 @@ static uint32_t next_leg(Span *span, const Leg *legs, uint32_t count, Poly reach
     return best;
 }
 
-static const char *judge_rest(Span *span, const Leg *legs, uint32_t count) {
-    bool numbers = true;
-    int64_t value;
-    for (uint32_t i = 0; i < count; i++) {
-        numbers = numbers && ir_poly_is_int(legs[i].stride, &value) && ir_poly_is_int(legs[i].extent, &value);
+static bool share_stride(const Leg *legs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < i; k++)
-            if (ir_poly_equal(legs[i].stride, legs[k].stride)) return "two axes of its map have the same stride";
-    }
+            if (ir_poly_equal(legs[i].stride, legs[k].stride)) return true;
+    return false;
+}
+
+/* What did not fit is decided where it is numbers against numbers; else the launch decides. */
+static const char *judge_rest(Span *span, const Leg *legs, uint32_t count, Poly reach) {
+    int64_t value;
     if (span->overflow) return "its strides are too large to compare";
-    return numbers ? "two points of its map may meet in one element" : NULL;
+    if (!ir_poly_is_int(reach, &value)) return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (!ir_poly_is_int(legs[i].stride, &value)) return NULL;
+    return "two points of its map may meet in one element";
 }
 
 const char *ir_map_overlaps(Job *job, const Prog *prog, const Nest *nest, const Access *access) {
@@ -95,10 +101,11 @@ const char *ir_map_overlaps(Job *job, const Prog *prog, const Nest *nest, const 
         if (known && extent == 0) return NULL;
         if (!known || extent != 1) count++;
     }
+    if (share_stride(legs, count)) return "two axes of its map have the same stride";
     Poly reach = ir_poly_int(job, 0), one = ir_poly_int(job, 1);
     while (count) {
         uint32_t next = next_leg(&span, legs, count, reach);
-        if (next == count) return judge_rest(&span, legs, count);
+        if (next == count) return judge_rest(&span, legs, count, reach);
         Poly steps = ir_poly_sub(job, legs[next].extent, one, &span.overflow);
         reach = ir_poly_add(job, reach, ir_poly_mul(job, legs[next].stride, steps, &span.overflow), &span.overflow);
         legs[next] = legs[--count];
