@@ -35,8 +35,10 @@ CLI_PARTS := $(filter-out %/main.o,$(CLI_OBJECTS)) # what unit tests may link
 TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh))
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-# the command needs the library's calls: until they are there, `all` is the libraries alone
-LIBRARY_WHOLE := $(shell grep -lsE '^ng_status ng_compile' runtime/*.c)
+# the command needs all layers: until they are there, `all` is the libraries alone
+LIBRARY_WHOLE := $(and $(shell grep -lsE '^ng_status ng_compile' runtime/*.c),$(shell grep -lsE '^void gen_run' gen/*.c),\
+	$(shell grep -lsE '^void gen_parse' gen/*.c),$(shell grep -lsE '^void gen_emit' gen/*.c),\
+	$(shell grep -lsE '^void gen_explain' gen/*.c),$(shell grep -lsE '^Expected ir_eval_graph' ir/*.c))
 
 .PHONY: all clean
 all: $(BUILD)/libnormgen.a $(BUILD)/libnormgen.so $(if $(LIBRARY_WHOLE),$(BUILD)/normgen)

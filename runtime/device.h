@@ -15,6 +15,11 @@ typedef struct RtKernel RtKernel;
 
 /* Adds to why; nothing where it is NULL. */
 void rt_say(Text *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the function pointer at `function` to a symbol of a library opened by dlopen. By its bytes, since ISO C has no
+ * cast from an object pointer to a function pointer. */
+bool rt_symbol(void *library, const char *name, void *function);
+/* work(state, i) for every i below count, spread over as many threads as there are cores, this one included. */
+void rt_parallel(uint32_t count, void (*work)(void *state, uint32_t index), void *state);
 
 typedef struct RtFacts { /* of a compiled kernel */
     int registers;       /* a thread; 0 where the device has none to count */

@@ -72,7 +72,10 @@ Status rt_program_load(RtProgram *program, RtDevice *device, RtModule *module, T
 
 /* words: scratch_words of them. Evaluates every size for these any dims and checks them. why may be NULL in all. */
 Status rt_program_sizes(const RtProgram *program, const int64_t *dims, int64_t *words, RtScratch *scratch, Text *why);
-/* The checks of a launch, sizes included. */
+/* All checks of a launch but those of the workspace, sizes included. */
+Status rt_program_check_tensors(const RtProgram *program, const ng_args *args, int64_t *words, RtScratch *scratch,
+                                Text *why);
+/* All checks of a launch. */
 Status rt_program_check(const RtProgram *program, const ng_args *args, int64_t *words, RtScratch *scratch, Text *why);
 /* Checks and enqueues. step_done, where not NULL, is called after each step was enqueued (for timing). */
 Status rt_program_launch(const RtProgram *program, const ng_args *args, int64_t *words, Text *why,

@@ -1,0 +1,310 @@
+/* The check of a run against the oracle. In: inputs and outputs as they were before the launch, outputs as they are
+ * after it. Out: for each output what was compared, what failed, and the worst element. The oracle evaluates boxes of
+ * an output, spread over the cores, each in a job of its own; very large graphs are sampled. */
+#include "runtime/launch_tables.h"
+
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const int64_t most_whole = (int64_t)1 << 24; /* elements of the largest value that is evaluated whole */
+enum { SAMPLE_ROWS = 256, SAMPLE_COLUMNS = 16, SAMPLE_RUN = 4096, BOX_ELEMENTS = 1 << 15, BOXES = 64 };
+
+typedef struct Found { /* in one box, or in all */
+    uint64_t checked, failed, uncertain;
+    double worst, got, expected, bound;
+    int64_t worst_index;
+} Found;
+
+typedef struct BoxCheck {
+    Box box;
+    Found found;
+    Job *job; /* where the evaluation was left: its words */
+    Status status;
+} BoxCheck;
+
+typedef struct OutputCheck {
+    const RtCompared *compared;
+    const EvalInput *input;
+    uint32_t output;
+    IR_LIST(BoxCheck) boxes;
+} OutputCheck;
+
+/* ---- comparing ---- */
+
+static const RtSpan *span_of(const OutputCheck *check) {
+    return &check->compared->scratch->spans[check->compared->program->input_count + check->output];
+}
+
+static void note(Found *found, bool passes, double got, double expected, double bound, double share, int64_t index) {
+    found->checked++;
+    if (!passes) found->failed++;
+    if (!passes && share <= 1) share = INFINITY; /* a NaN or an inf that is not expected */
+    if (found->worst_index >= 0 && share <= found->worst) return;
+    *found = (Found){found->checked, found->failed, found->uncertain, share, got, expected, bound, index};
+}
+
+static void compare(Found *found, DType dtype, const char *at, const Expected *expected, uint64_t i, int64_t index) {
+    const double bound = expected->bound ? expected->bound[i] : 0;
+    if (ir_dtype(dtype)->kind == KIND_FLOAT) {
+        double got = ir_load_float(dtype, at), number = expected->number[i], error = fabs(got - number);
+        double share = got == number || !isfinite(error) ? 0 : error / (ir_ulp(dtype, number) + bound);
+        note(found, ir_element_passes(dtype, got, number, bound), got, number, bound, share, index);
+    } else {
+        int64_t got = ir_load_int(dtype, at), number = expected->integer[i];
+        double error = fabs((double)got - (double)number);
+        note(found, got == number || error <= bound, (double)got, (double)number, bound, error / (1 + bound), index);
+    }
+}
+
+static void compare_box(const OutputCheck *check, BoxCheck *row, const Expected *expected) {
+    const RtSpan *span = span_of(check);
+    const RtTensor *tensor = &check->compared->program->tensors[check->compared->program->input_count + check->output];
+    const uint32_t rank = tensor->tensor->shape.rank;
+    int64_t at[IR_MAX_RANK];
+    memcpy(at, row->box.start, sizeof at);
+    row->found.uncertain = expected->uncertain;
+    for (uint64_t i = 0; i < expected->count; i++) {
+        int64_t offset = 0, index = 0;
+        for (uint32_t d = 0; d < rank; d++) {
+            offset += at[d] * span->stride[d];
+            index = index * span->extent[d] + at[d];
+        }
+        compare(&row->found, tensor->tensor->dtype,
+                check->compared->outputs[check->output] + offset * tensor->element_bytes, expected, i, index);
+        for (uint32_t d = rank; d-- > 0;) {
+            if (++at[d] < row->box.stop[d]) break;
+            at[d] = row->box.start[d];
+        }
+    }
+}
+
+typedef struct BoxWork {
+    const OutputCheck *check;
+    BoxCheck *row;
+} BoxWork;
+
+static void box_work(Job *job, void *state) {
+    BoxWork *work = state;
+    Expected expected = ir_eval_graph(job, work->check->compared->program->graph, work->check->input,
+                                      work->check->output, &work->row->box);
+    compare_box(work->check, work->row, &expected);
+}
+
+static void check_box(void *state, uint32_t index) {
+    OutputCheck *check = state;
+    BoxWork work = {check, &check->boxes.at[index]};
+    Job *job = ir_job_create(check->compared->allocator);
+    work.row->found.worst_index = -1;
+    work.row->status = job ? ir_job_run(job, box_work, &work) : STATUS_SYSTEM;
+    if (work.row->status)
+        work.row->job = job;
+    else
+        ir_job_free(job);
+}
+
+/* ---- which boxes ---- */
+
+static int64_t extent_product(const OutputCheck *check, const Shape *shape) {
+    const RtScratch *scratch = check->compared->scratch;
+    int64_t product = 1, extent;
+    for (uint32_t d = 0; d < shape->rank; d++)
+        if (!ir_poly_eval(shape->extent[d], scratch->graph_dims, check->compared->program->graph->dims.count, NULL, 0,
+                          &extent) ||
+            ir_mul_overflows(product, extent, &product))
+            return INT64_MAX;
+    return product;
+}
+
+/* What an output is made of, seen from its reductions. */
+typedef struct Cone {
+    int64_t largest; /* elements of a value */
+    bool outer;      /* some reduction consumes dims that are no suffix: its elements run down columns */
+    bool whole;      /* some reduction leaves one element */
+    bool any;        /* there is a reduction */
+} Cone;
+
+static Cone look_at_cone(Job *job, const OutputCheck *check) {
+    const Graph *graph = check->compared->program->graph;
+    bool *used = IR_NEW_ARRAY(job, bool, graph->values.count);
+    Cone cone = {0};
+    used[graph->outputs.at[check->output].value] = true;
+    for (uint32_t v = graph->values.count; v-- > 0;) {
+        const Value *value = &graph->values.at[v];
+        if (!used[v]) continue;
+        for (uint32_t a = 0; a < value->arg_count; a++) used[value->arg[a]] = true;
+        for (uint32_t i = 0; i < value->item_count; i++)
+            if (value->items[i].kind == ITEM_GATHER) used[value->items[i].index] = true;
+        int64_t elements = extent_product(check, &value->shape);
+        if (elements > cone.largest) cone.largest = elements;
+        if (value->op != OP_REDUCE) continue;
+        const uint32_t rank = graph->values.at[value->arg[0]].shape.rank;
+        const uint32_t all = (1u << rank) - 1, kept = all & ~value->dims;
+        cone.any = true;
+        cone.whole |= kept == 0;
+        for (uint32_t d = 0; d < rank; d++)
+            cone.outer |= (value->dims >> d & 1) && kept >> d != 0; /* kept further in */
+    }
+    return cone;
+}
+
+static Box whole_box(const RtSpan *span) {
+    Box box = {{0}, {0}};
+    memcpy(box.stop, span->extent, sizeof box.stop);
+    return box;
+}
+
+/* Runs of rows: cut along the first dims, never along the last of several, whose reductions would be done again. */
+static void split_whole(Job *job, OutputCheck *check, uint32_t rank) {
+    const RtSpan *span = span_of(check);
+    Box box = whole_box(span);
+    uint32_t cut = 0;
+    int64_t before = 1; /* boxes made by single indices of the dims before the cut one */
+    while (cut + 2 < rank && before * span->extent[cut] < BOXES) before *= span->extent[cut++];
+    if (!rank || !span->count) {
+        if (span->count) IR_PUSH(job, &check->boxes)->box = box;
+        return;
+    }
+    int64_t each = span->count / before / span->extent[cut], run = BOX_ELEMENTS / (each > 0 ? each : 1);
+    int64_t even = (span->extent[cut] * before + BOXES - 1) / BOXES;
+    if (run > even) run = even;
+    if (run < 1) run = 1;
+    for (int64_t b = 0; b < before; b++) {
+        int64_t rest = b;
+        for (uint32_t d = cut; d-- > 0; rest /= span->extent[d]) {
+            box.start[d] = rest % span->extent[d];
+            box.stop[d] = box.start[d] + 1;
+        }
+        for (int64_t r = 0; r < span->extent[cut]; r += run) {
+            box.start[cut] = r;
+            box.stop[cut] = r + run < span->extent[cut] ? r + run : span->extent[cut];
+            IR_PUSH(job, &check->boxes)->box = box;
+        }
+    }
+}
+
+static int64_t pick(uint64_t *random, int64_t extent) {
+    *random = XXH64(random, sizeof *random, 0);
+    return (int64_t)(*random % (uint64_t)extent);
+}
+
+/* Random rows; of column outputs, random columns with all that the reductions may run over. */
+static void sample_boxes(Job *job, OutputCheck *check, const Cone *cone, uint32_t rank, uint64_t seed) {
+    const RtSpan *span = span_of(check);
+    const bool one = !rank || (rank == 1 && cone->whole);
+    const int count = one ? 1 : cone->outer ? SAMPLE_COLUMNS : SAMPLE_ROWS;
+    uint64_t random = seed;
+    for (int i = 0; i < count && span->count; i++) {
+        Box box = whole_box(span);
+        for (uint32_t d = 0; d < rank && !one; d++) {
+            const bool last = d + 1 == rank;
+            if (cone->outer ? !last && (d || rank == 2) : last && rank > 1) continue;
+            int64_t run = rank == 1 && !cone->any ? SAMPLE_RUN : 1;
+            box.start[d] = pick(&random, span->extent[d]);
+            if (box.start[d] + run < box.stop[d]) box.stop[d] = box.start[d] + run;
+        }
+        IR_PUSH(job, &check->boxes)->box = box;
+    }
+}
+
+/* ---- reporting ---- */
+
+static void add_number(Text *why, const char *before, double value) {
+    rt_say(why, "%s", before);
+    if (why) ir_text_double(why, value);
+}
+
+static void describe(const OutputCheck *check, const ng_output_report *report, Text *why) {
+    const RtSpan *span = span_of(check);
+    const Tensor *tensor = &check->compared->program->graph->outputs.at[check->output];
+    const unsigned long long failed = report->failed, checked = report->checked, uncertain = report->uncertain;
+    rt_say(why, "output %s: ", tensor->name);
+    if (!failed)
+        rt_say(why, "%llu of %llu elements are within their bound of a discontinuity, more than 1 in 1000\n", uncertain,
+               checked);
+    else
+        rt_say(why, "%llu of %llu elements are outside their bound\n", failed, checked);
+    if (report->worst_index < 0) return;
+    int64_t index[IR_MAX_RANK], rest = report->worst_index;
+    for (uint32_t d = tensor->shape.rank; d-- > 0; rest /= span->extent[d]) index[d] = rest % span->extent[d];
+    rt_say(why, "  worst: %s[", tensor->name);
+    for (uint32_t d = 0; d < tensor->shape.rank; d++) rt_say(why, "%s%lld", d ? ", " : "", (long long)index[d]);
+    add_number(why, "]: got ", report->worst_got);
+    add_number(why, ", expected ", report->worst_expected);
+    add_number(why, ", bound ", report->worst_bound);
+    rt_say(why, " and 1 ulp of %s\n", ir_dtype(tensor->dtype)->name);
+}
+
+static Status gather_found(OutputCheck *check, ng_output_report *report, Text *why) {
+    Status status = STATUS_OK;
+    Found all = {.worst_index = -1};
+    ng_text words = {NULL, 0}; /* of the first box that could not be evaluated */
+    for (uint32_t b = 0; b < check->boxes.count; b++) {
+        BoxCheck *row = &check->boxes.at[b];
+        if (row->status && !status) {
+            status = row->status;
+            if (row->job) words = rt_job_words(row->job);
+        }
+        ir_job_free(row->job);
+        const uint64_t checked = all.checked + row->found.checked, failed = all.failed + row->found.failed,
+                       uncertain = all.uncertain + row->found.uncertain;
+        if (row->found.worst_index >= 0 && (all.worst_index < 0 || row->found.worst > all.worst)) all = row->found;
+        all.checked = checked, all.failed = failed, all.uncertain = uncertain;
+    }
+    if (status) rt_say(why, "the reference could not be evaluated: %s\n", words.bytes ? words.bytes : "no memory");
+    ng_text_free(&words);
+    report->checked = all.checked;
+    report->failed = all.failed;
+    report->uncertain = all.uncertain;
+    report->worst = all.worst;
+    report->worst_index = all.worst_index;
+    report->worst_got = all.got;
+    report->worst_expected = all.expected;
+    report->worst_bound = all.bound;
+    if (status) return status;
+    if (!all.failed && all.uncertain * 1000 <= all.checked) return STATUS_OK;
+    describe(check, report, why);
+    return STATUS_CHECK_FAILED;
+}
+
+static View *make_views(Job *job, const RtCompared *compared, char *const *bytes, uint32_t first, uint32_t count) {
+    View *views = IR_NEW_ARRAY(job, View, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const RtSpan *span = &compared->scratch->spans[first + i];
+        const Tensor *tensor = compared->program->tensors[first + i].tensor;
+        views[i] = (View){.bytes = bytes[i], .rank = tensor->shape.rank, .dtype = tensor->dtype};
+        memcpy(views[i].stride, span->stride, sizeof views[i].stride);
+        memcpy(views[i].extent, span->extent, sizeof views[i].extent);
+    }
+    return views;
+}
+
+Status rt_check_outputs(Job *job, const RtCompared *compared, ng_output_report *reports, int *sampled, Text *why) {
+    const RtProgram *program = compared->program;
+    const Graph *graph = program->graph;
+    Scalar *scalars = IR_NEW_ARRAY(job, Scalar, graph->scalars.count);
+    for (uint32_t s = 0; s < graph->scalars.count; s++)
+        scalars[s] = rt_scalar_value(&graph->scalars.at[s], compared->scalars ? &compared->scalars[s] : NULL);
+    EvalInput input = {.dims = compared->scratch->graph_dims,
+                       .inputs = make_views(job, compared, compared->inputs, 0, program->input_count),
+                       .held = make_views(job, compared, compared->held, program->input_count, graph->outputs.count),
+                       .scalars = scalars,
+                       .depth = gen_depths(job, program->unit)};
+    Status status = STATUS_OK;
+    *sampled = 0;
+    for (uint32_t o = 0; o < graph->outputs.count; o++) {
+        OutputCheck check = {.compared = compared, .input = &input, .output = o};
+        const uint32_t rank = graph->outputs.at[o].shape.rank;
+        Cone cone = look_at_cone(job, &check);
+        if (cone.largest > most_whole) {
+            sample_boxes(job, &check, &cone, rank, reports[o].hash);
+            *sampled = 1;
+        } else {
+            split_whole(job, &check, rank);
+        }
+        rt_parallel(check.boxes.count, check_box, &check);
+        Status found = gather_found(&check, &reports[o], why);
+        if (!status || (status == STATUS_CHECK_FAILED && found)) status = found;
+    }
+    return status;
+}

@@ -1,0 +1,168 @@
+/* Texts of a program, and the tables of what normgen has. In: a program and what is asked for. Out: text of the
+ * caller's. A dump after a pass runs the passes again on the program's own text, in a job of its own. */
+#include "runtime/context.h"
+
+#include "gen/knobs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Asking {
+    const ng_program *program;
+    ng_text_kind what;
+    const char *pass;
+    uint32_t wanted; /* pass whose dump is asked for; IR_NONE: each */
+    Text out;
+    const char *before; /* the dump after the pass before, where each is asked for */
+    bool found;
+} Asking;
+
+/* ---- dumps ---- */
+
+static void dump_pass(void *state, Job *job, const Unit *unit, uint32_t pass) {
+    Asking *asking = state;
+    if (asking->wanted != IR_NONE && asking->wanted != pass) return;
+    asking->found = true;
+    if (asking->wanted == pass) {
+        gen_print(&asking->out, unit, pass);
+        return;
+    }
+    if (gen_passes[pass].makes == PASS_SOURCE) return;
+    Text dump = ir_text(job);
+    gen_print(&dump, unit, pass);
+    const char *text = ir_text_string(&dump);
+    ir_text_format(&asking->out, "# after %s\n", gen_passes[pass].name);
+    ir_text_put(&asking->out, asking->before && !strcmp(asking->before, text) ? "(unchanged)\n" : text);
+    asking->before = text;
+}
+
+static uint32_t last_ir_pass(uint32_t last) {
+    uint32_t pass = last;
+    while (pass > 0 && gen_passes[pass].makes != PASS_PROG) pass--;
+    return gen_passes[pass].makes == PASS_PROG ? pass : last; /* stopped before there was a Prog: the Graph */
+}
+
+static void dump(Job *job, Asking *asking) {
+    const ng_program *program = asking->program;
+    const bool each = asking->pass && !strcmp(asking->pass, "all");
+    asking->wanted = each ? IR_NONE : asking->pass ? gen_pass_find(asking->pass) : last_ir_pass(program->last);
+    if (!each && (asking->wanted == IR_NONE || asking->wanted > program->last)) ir_stop(job, STATUS_USAGE);
+    Unit unit = {0};
+    GenOptions options = program->unit.options;
+    options.after = dump_pass;
+    options.after_state = asking;
+    gen_run(job, &unit, program->name, program->unit.text, program->unit.count, &options,
+            each ? program->last : asking->wanted);
+    IR_REQUIRE(job, asking->found);
+}
+
+/* ---- the other texts ---- */
+
+static void put_binary(Job *job, Asking *asking, RtBinary kind) {
+    char *bytes = NULL;
+    size_t count = 0;
+    Text why = ir_text(job);
+    Status status = rt_nvrtc_compile(&asking->program->unit.source, asking->program->context->target.arch, kind, &bytes,
+                                     &count, &why);
+    if (status) ir_stop(job, status);
+    ir_job_defer(job, free, bytes);
+    ir_text_bytes(&asking->out, bytes, count);
+}
+
+static void ask_work(Job *job, void *state) {
+    Asking *asking = state;
+    const ng_program *program = asking->program;
+    const Source *source = &program->unit.source;
+    asking->out = ir_text(job);
+    const bool planned = program->unit.plan != NULL, emitted = source->device_text != NULL;
+    const bool needs_source = asking->what == NG_TEXT_CUDA || asking->what == NG_TEXT_HEADER ||
+                              asking->what == NG_TEXT_CUBIN || asking->what == NG_TEXT_PTX;
+    if ((needs_source && !emitted) || (asking->what == NG_TEXT_EXPLAIN && !planned)) ir_stop(job, STATUS_USAGE);
+    switch (asking->what) {
+    case NG_TEXT_CUDA: ir_text_bytes(&asking->out, source->device_text, source->device_count); break;
+    case NG_TEXT_HEADER: ir_text_bytes(&asking->out, source->header_text, source->header_count); break;
+    case NG_TEXT_IR: dump(job, asking); break;
+    case NG_TEXT_EXPLAIN: gen_explain(&asking->out, &program->unit); break;
+    case NG_TEXT_CUBIN: put_binary(job, asking, RT_CUBIN); break;
+    case NG_TEXT_PTX: put_binary(job, asking, RT_PTX); break;
+    case NG_TEXT_TIMES:
+        for (uint32_t p = 0; p <= program->last; p++)
+            ir_text_format(&asking->out, "%s\t%llu\n", gen_passes[p].name,
+                           (unsigned long long)program->microseconds[p]);
+        break;
+    default: ir_stop(job, STATUS_USAGE);
+    }
+}
+
+ng_status ng_program_text(const ng_program *program, ng_text_kind what, const char *pass, ng_text *out) {
+    if (!out) return NG_USAGE;
+    *out = (ng_text){NULL, 0};
+    if (!program) return NG_USAGE;
+    Asking asking = {.program = program, .what = what, .pass = pass};
+    Job *job = ir_job_create(&program->context->allocator);
+    if (!job) return NG_SYSTEM;
+    Status status = ir_job_run(job, ask_work, &asking);
+    if (!status) *out = rt_text_give(asking.out.bytes, asking.out.count);
+    if (!status && !out->bytes) status = STATUS_SYSTEM;
+    ir_job_free(job);
+    return rt_status(status);
+}
+
+/* ---- tables ---- */
+
+static const char *const composites[] = {
+#define COMPOSITE(text) text,
+#include "ir/composites.def"
+#undef COMPOSITE
+};
+
+static bool list_op(uint32_t index, ng_text *line) {
+    if (index >= OP_PRIMITIVES) return false;
+    const OpRow *row = ir_op((Op)index);
+    static const char *const rules[] = {"arithmetic", "float", "comparison", "logic", "test", "selection"};
+    rt_why(line, "%s\t%s%s%s of %u operand%s, in CUDA: %s", row->name, row->symbol[0] ? row->symbol : "",
+           row->symbol[0] ? ", " : "", rules[row->rule], row->arity, row->arity == 1 ? "" : "s", row->cuda);
+    return true;
+}
+
+static bool list_composite(uint32_t index, ng_text *line) {
+    if (index >= sizeof composites / sizeof *composites) return false;
+    const char *text = composites[index];
+    rt_why(line, "%.*s\t%s", (int)strcspn(text, "("), text, text);
+    return true;
+}
+
+static bool list_pass(uint32_t index, ng_text *line) {
+    if (index >= gen_pass_count) return false;
+    rt_why(line, "%s\t%s", gen_passes[index].name, gen_passes[index].does);
+    return true;
+}
+
+static bool list_strategy(uint32_t index, ng_text *line) {
+    if (index >= STRATEGY_COUNT) return false;
+    rt_why(line, "%s\t%s", gen_strategy((Strategy)index)->name, gen_strategy((Strategy)index)->use);
+    return true;
+}
+
+static bool list_dtype(uint32_t index, ng_text *line) {
+    if (index >= DTYPE_COUNT) return false;
+    const DTypeRow *row = ir_dtype((DType)index);
+    rt_why(line, "%s\t%s, %u byte%s", row->name, row->torch_name, row->bytes, row->bytes == 1 ? "" : "s");
+    return true;
+}
+
+static bool list_knob(uint32_t index, ng_text *line) {
+    if (index >= KNOB_COUNT) return false;
+    const Knob *knob = gen_knob((KnobId)index);
+    rt_why(line, "%s\t%s (%s)", knob->name, knob->what, knob->values[0] ? knob->values : "a positive integer");
+    return true;
+}
+
+ng_status ng_list(ng_list_kind kind, uint32_t index, ng_text *line) {
+    static bool (*const lists[])(uint32_t index, ng_text * line) = {list_op,       list_composite, list_pass,
+                                                                    list_strategy, list_dtype,     list_knob};
+    if (!line || (size_t)kind >= sizeof lists / sizeof *lists) return NG_USAGE;
+    *line = (ng_text){NULL, 0};
+    if (!lists[kind](index, line)) return NG_USAGE;
+    return line->bytes ? NG_OK : NG_SYSTEM;
+}
