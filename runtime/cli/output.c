@@ -143,7 +143,7 @@ static _Noreturn void fail_write(Cli *cli, const char *path, const char *beside)
 
 /* The folder's own entry reaches the disk only when the folder is synced. */
 static void sync_folder(const char *path) {
-    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+    char *folder = cli_copy(path), *slash = strrchr(folder, '/');
     if (slash) slash[slash == folder] = 0;
     int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
@@ -166,9 +166,9 @@ void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t coun
     sigprocmask(SIG_BLOCK, &stops, &before);
     bool special = is_special(path);
     char *target = special ? NULL : realpath(path, NULL); /* through a link, so that the link stays */
-    if (!target) target = strdup(path);
+    if (!target) target = cli_copy(path);
     Buf beside = {0};
-    buf_format(&beside, "%s.%ld.part", target ? target : path, (long)getpid());
+    buf_format(&beside, "%s.%ld.part", target, (long)getpid());
     int fd = open(special ? path : beside.bytes,
                   special ? O_WRONLY | O_CLOEXEC : O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) fail_write(cli, path, NULL);

@@ -16,7 +16,7 @@ StFile *run_file(Cli *cli, Run *run, const char *path) {
     char *why = NULL;
     if (!st_open(path, &file, &why)) cli_fail(cli, NG_SYSTEM, "%s: %s", path, why ? why : "out of memory");
     /* every path comes from the command line, so the array made for all of them holds */
-    run->file_names[run->file_count] = strdup(path);
+    run->file_names[run->file_count] = cli_copy(path);
     run->files[run->file_count] = file;
     return &run->files[run->file_count++];
 }
@@ -52,7 +52,7 @@ static void find_sources(Cli *cli, Run *run) {
     for (size_t i = 0; i < count; i++) {
         uint32_t k = find_arg(cli, run, OPTION_INPUT, NG_INPUT, given[i].name);
         const char *colon = strrchr(given[i].value, ':');
-        char *path = colon ? strndup(given[i].value, (size_t)(colon - given[i].value)) : strdup(given[i].value);
+        char *path = colon ? strndup(given[i].value, (size_t)(colon - given[i].value)) : cli_copy(given[i].value);
         const char *name = colon ? colon + 1 : given[i].name;
         const StFile *file = run_file(cli, run, path);
         const StTensor *from = st_find(file, name);

@@ -88,36 +88,32 @@ static const DtypeRow *find_dtype(const char *name) {
     return NULL;
 }
 
-typedef struct Entry { /* the members that a tensor's entry must have */
-    const cJSON *dtype, *shape, *offsets;
-} Entry;
+/* the members that a tensor's entry must have */
+enum { ENTRY_DTYPE, ENTRY_SHAPE, ENTRY_OFFSETS, ENTRY_COUNT };
+static const char *const entry_keys[ENTRY_COUNT] = {"dtype", "shape", "data_offsets"};
 
-static bool read_entry(const cJSON *item, Entry *entry, char **why) {
+static bool read_entry(const cJSON *item, const cJSON *entry[ENTRY_COUNT], char **why) {
     if (!cJSON_IsObject(item)) return fail_tensor(why, item->string, "its entry is not an object");
-    *entry = (Entry){0};
-    struct {
-        const char *key;
-        const cJSON **member;
-    } wanted[] = {{"dtype", &entry->dtype}, {"shape", &entry->shape}, {"data_offsets", &entry->offsets}};
     const cJSON *member;
     cJSON_ArrayForEach(member, item) {
-        for (size_t i = 0; i < 3; i++) {
-            if (strcmp(member->string, wanted[i].key) != 0) continue;
-            if (*wanted[i].member) return fail_tensor(why, item->string, "two entries \"%s\"", wanted[i].key);
-            *wanted[i].member = member;
+        for (size_t i = 0; i < ENTRY_COUNT; i++) {
+            if (strcmp(member->string, entry_keys[i]) != 0) continue;
+            if (entry[i]) return fail_tensor(why, item->string, "two entries \"%s\"", entry_keys[i]);
+            entry[i] = member;
         }
     }
-    for (size_t i = 0; i < 3; i++) {
-        if (!*wanted[i].member) return fail_tensor(why, item->string, "no \"%s\"", wanted[i].key);
+    for (size_t i = 0; i < ENTRY_COUNT; i++) {
+        if (!entry[i]) return fail_tensor(why, item->string, "no \"%s\"", entry_keys[i]);
     }
     return true;
 }
 
-static bool read_dtype(const cJSON *item, const Entry *entry, StTensor *tensor, uint32_t *bytes, char **why) {
-    if (!cJSON_IsString(entry->dtype)) return fail_tensor(why, item->string, "its dtype is not a string");
-    const DtypeRow *row = find_dtype(entry->dtype->valuestring);
+static bool read_dtype(const cJSON *item, const cJSON *dtype, StTensor *tensor, uint32_t *bytes, char **why) {
+    const char *name = cJSON_GetStringValue(dtype);
+    if (!name) return fail_tensor(why, item->string, "its dtype is not a string");
+    const DtypeRow *row = find_dtype(name);
     if (!row) {
-        char *quoted = st_quoted(entry->dtype->valuestring);
+        char *quoted = st_quoted(name);
         fail_tensor(why, item->string, "unknown dtype %s", quoted ? quoted : "?");
         free(quoted);
         return false;
@@ -129,14 +125,14 @@ static bool read_dtype(const cJSON *item, const Entry *entry, StTensor *tensor, 
     return true;
 }
 
-static bool read_shape(const cJSON *item, const Entry *entry, StTensor *tensor, char **why) {
-    if (!cJSON_IsArray(entry->shape)) return fail_tensor(why, item->string, "its shape is not a list");
-    tensor->rank = cJSON_GetArraySize(entry->shape);
+static bool read_shape(const cJSON *item, const cJSON *shape, StTensor *tensor, char **why) {
+    if (!cJSON_IsArray(shape)) return fail_tensor(why, item->string, "its shape is not a list");
+    tensor->rank = cJSON_GetArraySize(shape);
     tensor->shape = calloc((size_t)tensor->rank + 1, sizeof *tensor->shape);
     if (!tensor->shape) return fail(why, "out of memory");
     int axis = 0;
     const cJSON *extent;
-    cJSON_ArrayForEach(extent, entry->shape) {
+    cJSON_ArrayForEach(extent, shape) {
         if (!read_count(extent, &tensor->shape[axis]))
             return fail_tensor(why, item->string, "dim %d of its shape is not an integer of 0 to 2^53", axis);
         axis++;
@@ -161,17 +157,17 @@ static bool tensor_bytes(const StTensor *tensor, uint32_t element, uint64_t *byt
 }
 
 static bool read_tensor(const cJSON *item, uint64_t data_bytes, StTensor *tensor, char **why) {
-    Entry entry;
+    const cJSON *entry[ENTRY_COUNT] = {NULL};
     uint32_t element = 0;
     uint64_t wanted = 0;
     int64_t start = 0, stop = 0;
-    if (!read_entry(item, &entry, why) || !read_dtype(item, &entry, tensor, &element, why) ||
-        !read_shape(item, &entry, tensor, why))
+    if (!read_entry(item, entry, why) || !read_dtype(item, entry[ENTRY_DTYPE], tensor, &element, why) ||
+        !read_shape(item, entry[ENTRY_SHAPE], tensor, why))
         return false;
-    tensor->name = strdup(item->string);
-    if (!tensor->name) return fail(why, "out of memory");
-    if (!cJSON_IsArray(entry.offsets) || cJSON_GetArraySize(entry.offsets) != 2 ||
-        !read_count(entry.offsets->child, &start) || !read_count(entry.offsets->child->next, &stop))
+    tensor->name = cli_copy(item->string);
+    const cJSON *offsets = entry[ENTRY_OFFSETS];
+    if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||
+        !read_count(cJSON_GetArrayItem(offsets, 0), &start) || !read_count(cJSON_GetArrayItem(offsets, 1), &stop))
         return fail_tensor(why, item->string, "its data_offsets are not two integers of 0 to 2^53");
     if (start > stop)
         return fail_tensor(why, item->string, "its data_offsets run backwards, from %" PRId64 " to %" PRId64, start,

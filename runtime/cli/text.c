@@ -37,6 +37,11 @@ static void reserve(Buf *buf, size_t more) {
     buf->bytes = cli_grow(buf->bytes, buf->capacity, 1);
 }
 
+char *cli_copy(const char *text) {
+    size_t bytes = strlen(text) + 1;
+    return memcpy(cli_alloc(bytes, 1), text, bytes);
+}
+
 void buf_bytes(Buf *buf, const char *bytes, size_t count) {
     reserve(buf, count);
     if (count) memcpy(buf->bytes + buf->count, bytes, count);

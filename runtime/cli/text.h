@@ -15,6 +15,7 @@ typedef struct Buf { /* {0} is empty; free(bytes) */
 } Buf;
 
 void *cli_alloc(size_t count, size_t item_bytes); /* zeroed */
+char *cli_copy(const char *text);
 void *cli_grow(void *memory, size_t count, size_t item_bytes);
 
 void buf_bytes(Buf *buf, const char *bytes, size_t count);
