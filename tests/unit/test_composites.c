@@ -1,6 +1,7 @@
-/* Composites (and ops whose meaning is easily mistaken) against numbers from PyTorch in f64, tests/oracle/composites.json.
- * The suite's oracle expands ir/composites.def itself, so only numbers from elsewhere can show an error in it.
- * Both sides are evaluations in double of the same formula in some order, so they differ by at most twice the bound. */
+/* Composites (and ops whose meaning is easily mistaken) against numbers from PyTorch in f64,
+ * tests/oracle/composites.json. The suite's oracle expands ir/composites.def itself, so only numbers from elsewhere can
+ * show an error in it. Both sides are evaluations in double of the same formula in some order, so they differ by at
+ * most twice the bound. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -108,7 +109,8 @@ static void composites_match_pytorch(void **state) {
         Job *job = ir_job_create(NULL);
         Case test = {json, 0};
         Status status = ir_job_run(job, compare, &test);
-        if (status != STATUS_OK) print_message("%s: %s\n", cJSON_GetStringValue(member(json, "name")), ir_job_report(job));
+        if (status != STATUS_OK)
+            print_message("%s: %s\n", cJSON_GetStringValue(member(json, "name")), ir_job_report(job));
         failed += status != STATUS_OK || test.failed;
         cases++;
         ir_job_free(job);
