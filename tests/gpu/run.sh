@@ -1,0 +1,59 @@
+#!/bin/sh
+# What only a GPU can show. From the repository's root, after tests/gpu/bundle.sh (elsewhere or here):
+#
+#     sh tests/gpu/run.sh [PART...]      parts: matrix compare big launcher memcheck racecheck capture random real
+#
+# Needs the driver, NVRTC and nvcc; compute-sanitizer for its parts. Last line: N passed, N failed, N skipped.
+set -u
+here=${BUILD:-build}/gpu
+export LD_LIBRARY_PATH="$here${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+out=${OUT:-$here/out}
+mkdir -p "$out"
+passed=0 failed=0 skipped=0
+
+try() { # NAME COMMAND...
+    name=$1
+    shift
+    start=$(date +%s)
+    if "$@" >"$out/$name.log" 2>&1; then
+        passed=$((passed + 1)) verdict=passed
+    else
+        failed=$((failed + 1)) verdict=FAILED
+    fi
+    echo "$name: $verdict ($(($(date +%s) - start)) s)"
+    grep '^# ' "$out/$name.log" | sed 's/^/    /'
+    [ $verdict = passed ] || tail -n 15 "$out/$name.log" | cut -c1-300 | sed 's/^/    /'
+}
+skip() {
+    skipped=$((skipped + 1))
+    echo "$1: skipped ($2)"
+}
+sanitizer() { # TOOL EXAMPLES COLUMNS
+    try "$1" compute-sanitizer --tool "$1" --error-exitcode 1 "$here/test_matrix" --device=cuda --types=bf16,f32 \
+        --rows=0,1,3,37 --columns="$2"
+}
+
+part() {
+    case $1 in
+    matrix) try matrix "$here/test_matrix" --device=cuda ;;
+    compare) try compare "$here/test_matrix" --device=cuda --compare-host --columns=7,129,384,1024,5000 --rows=3,37 ;;
+    big) # offsets past 2^31 elements
+        try big "$here/normgen" run examples/rms_norm.yaml --device=cuda -D N=512 -D M=4194305 --check ;;
+    launcher)
+        try launcher_gen "$here/normgen" gen examples/rms_norm.yaml -D N=1024 -D E=f32 -o "$out/rms_norm.cu"
+        try launcher_nvcc nvcc -fmad=false -arch=native -I"$out" examples/launch.cu -o "$here/launch"
+        try launcher "$here/launch" ;;
+    memcheck) sanitizer memcheck 1,33,129,384,1017,1024,5000 ;;
+    racecheck) sanitizer racecheck 33,129,1024,5000 ;;
+    capture) try capture "$here/test_capture" ;;
+    random) try random "$here/test_random" --device=cuda ;;
+    real)
+        if [ -f "$here/minilm.safetensors" ]; then try real env NORMGEN="$here/normgen" DEVICE=cuda REAL="$here" sh tests/real/run.sh
+        else skip real "no $here/minilm.safetensors: make test-real first"; fi ;;
+    *) echo "no such part: $1"; exit 2 ;;
+    esac
+}
+[ $# -gt 0 ] || set -- matrix compare big launcher memcheck racecheck capture random real
+for name in "$@"; do part "$name"; done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
