@@ -36,6 +36,9 @@ static const char *const compile_flags[] = {
     "-fno-omit-frame-pointer",
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
+#ifdef __clang__
+    "-fno-sanitize=function", /* its part of the runtime is for C++ programs only */
+#endif
 #endif
 #if RT_THREAD_SANITIZER
     "-g1",
@@ -260,7 +263,7 @@ static void part_load(Build *build, Part *part) {
     char *path = NULL;
     if (part->path)
         path = strdup(part->path);
-    else if (asprintf(&path, "/proc/self/fd/%d", part->object) < 0)
+    else if (asprintf(&path, "/proc/%d/fd/%d", (int)getpid(), part->object) < 0) /* a symbolizer opens it too */
         path = NULL;
     if (!object || !path) {
         build_fail_errno(build, "loading a kernel", ENOMEM);

@@ -411,6 +411,17 @@ void rt_crew_free(RtCrew *crew) {
     free(crew);
 }
 
+/* After a fault: what the abandoned threads did lies before what the launching thread does next, for
+ * ThreadSanitizer. Only its idea of who runs moves here. */
+static void release_abandoned(RtCrew *crew) {
+    if (!__tsan_switch_to_fiber) return;
+    for (uint32_t i = 0; i < crew->cta.threads; i++) {
+        __tsan_switch_to_fiber(crew->fibers[i].tsan, TSAN_NO_SYNC);
+        sync_release(crew, SYNC_END);
+    }
+    __tsan_switch_to_fiber(crew->home.tsan, TSAN_NO_SYNC);
+}
+
 bool rt_crew_run(RtCrew *crew, const RtCta *cta, RtFault *fault) {
     crew->cta = *cta;
     crew->fault = (RtFault){.kind = RT_FAULT_NONE};
@@ -433,6 +444,7 @@ bool rt_crew_run(RtCrew *crew, const RtCta *cta, RtFault *fault) {
     sync_release(crew, SYNC_START);
     crew->running = warp_next(crew, crew->warp_round.order[0]);
     switch_to(crew, &crew->home, &crew->fibers[crew->running], false);
+    if (crew->fault.kind != RT_FAULT_NONE) release_abandoned(crew);
     sync_acquire(crew, SYNC_END);
     crew_here = NULL;
     *fault = crew->fault;
