@@ -59,6 +59,16 @@ typedef struct Source {
     size_t header_count;
 } Source;
 
+/* What a pass found worth saying to explain: a fusion made or refused, with its gate and both numbers. */
+typedef struct Report {
+    const char *pass;
+    const char *nests; /* which, "n0 n1" */
+    const char *gate;  /* what decided: "cycle", "axes", "statements", "reads", "alias", "class"; NULL: it was done */
+    int64_t number;    /* what was found; 0 where the gate has none */
+    int64_t limit;     /* what the gate allows */
+    const char *text;  /* the whole as one line */
+} Report;
+
 struct Unit {
     const char *text; /* the graph file */
     size_t count;
@@ -68,6 +78,7 @@ struct Unit {
     Prog *prog;
     Plan *plan;
     Source source;
+    IR_LIST(Report) reports;
 };
 
 typedef enum PassKind { PASS_GRAPH, PASS_PROG, PASS_PLAN, PASS_SOURCE } PassKind;
@@ -89,10 +100,14 @@ void gen_run(Job *job, Unit *unit, const char *name, const char *text, size_t co
              uint32_t last);
 /* What the last pass made, as text: graph file, IR dump, IR dump with the plan as comments, CUDA. */
 void gen_print(Text *text, const Unit *unit, uint32_t pass);
-/* For people: classes, fusions made and refused with their reasons, strategy, knobs, bytes and expected time. (gen/explain.c) */
+/* For people: classes, fusions made and refused with their reasons, strategy, knobs, bytes and expected time.
+ * (gen/explain.c) */
 void gen_explain(Text *text, const Unit *unit);
 /* Longest chain of combines for each value of unit->expanded, from the plan (EvalInput.depth). */
 uint32_t *gen_depths(Job *job, const Unit *unit);
+
+/* Refuses, at its place, what the language has and no pass can generate yet (STATUS_UNAVAILABLE). */
+void gen_check_generated(Job *job, const Graph *graph);
 
 /* The passes. Contracts stand at the head of each file. */
 void gen_parse(Job *job, Unit *unit);

@@ -1,0 +1,191 @@
+/* axes: the fewest axes that say the same, the same ones in nests that fuse may join.
+ *
+ * needs   Prog of lower
+ * gives   no axis of extent 1; pointwise nests split into row and inner as the reductions they could join; neighbours
+ *         merged where stride[outer] = extent[inner]*stride[inner] in every access of every nest of a family (equal
+ *         axes, joined by a tmp or a full read), unless an index value runs along one of them; letters by the order of
+ *         the data's dims
+ * breaks  nothing */
+#include "gen/gen.h"
+#include "gen/nests.h"
+
+static void drop_ones(Job *job, Prog *prog, Nest *nest) {
+    AxisChange change = {0};
+    for (uint32_t i = 0; i < nest->axis_count; i++) {
+        if (ir_size_is(nest->axes[i].extent, 1)) continue;
+        uint32_t to = change.axis_count++;
+        change.row_count += i < nest->row_count;
+        change.axes[to] = nest->axes[i];
+        change.mask[i] = (uint32_t)1 << to;
+        change.source[to] = i;
+        change.factor[to] = ir_poly_int(job, 1);
+    }
+    if (change.axis_count < nest->axis_count) gen_nest_change_axes(job, prog, nest, &change);
+}
+
+/* ---- row and inner axes of pointwise nests ---- */
+
+/* The axes of nest along which its load runs as a row of the reduction's nest does; false where they do not match. */
+static bool rows_of_shared_read(const Nest *reduction, const Access *full, const Nest *nest, uint32_t *rows) {
+    for (uint32_t s = 0; s < nest->stmts.count; s++) {
+        if (nest->stmts.at[s].op != OP_LOAD) continue;
+        const Access *load = &nest->accesses.at[nest->stmts.at[s].access];
+        if (load->buf != full->buf || !ir_size_equal(load->offset, full->offset)) continue;
+        uint32_t mask = 0, matched = 0;
+        for (uint32_t i = 0; i < nest->axis_count; i++) {
+            for (uint32_t k = 0; k < reduction->axis_count; k++) {
+                if (matched >> k & 1 || !ir_size_equal(load->stride[i], full->stride[k]) ||
+                    !ir_size_equal(nest->axes[i].extent, reduction->axes[k].extent))
+                    continue;
+                matched |= (uint32_t)1 << k;
+                if (k < reduction->row_count) mask |= (uint32_t)1 << i;
+                break;
+            }
+        }
+        if (matched != ((uint32_t)1 << reduction->axis_count) - 1) continue;
+        *rows = mask;
+        return true;
+    }
+    return false;
+}
+
+static bool rows_of_sharing(const Prog *prog, const Nest *nest, uint32_t *rows) {
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
+        const Nest *other = &prog->nests.at[n];
+        if (!gen_nest_reduces(other) || other->axis_count != nest->axis_count) continue;
+        for (uint32_t s = 0; s < other->stmts.count; s++) {
+            if (!ir_is_full_read(other, &other->stmts.at[s])) continue;
+            if (rows_of_shared_read(other, &other->accesses.at[other->stmts.at[s].access], nest, rows) &&
+                !(*rows >> (nest->axis_count - 1) & 1))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Rows are the axes over which results of reductions vary that this nest reads; else those of a reduction that reads
+ * the same elements; else all but the last. A row never takes the last axis, along which memory is contiguous. */
+static uint32_t pointwise_rows(const Prog *prog, const Nest *nest) {
+    uint32_t last = (uint32_t)1 << (nest->axis_count - 1), rows = 0;
+    bool found = false;
+    for (uint32_t s = 0; s < nest->stmts.count; s++) {
+        const Stmt *stmt = &nest->stmts.at[s];
+        if (stmt->op != OP_LOAD || prog->bufs.at[nest->accesses.at[stmt->access].buf].kind != BUF_TMP) continue;
+        if (stmt->domain & last) continue;
+        rows |= stmt->domain;
+        found = true;
+    }
+    if (found || rows_of_sharing(prog, nest, &rows)) return rows;
+    return last - 1;
+}
+
+static void split_pointwise(Job *job, Prog *prog, Nest *nest) {
+    if (gen_nest_reduces(nest) || !nest->axis_count) return;
+    uint32_t rows = pointwise_rows(prog, nest);
+    AxisChange change = {.axis_count = nest->axis_count};
+    for (uint32_t pass = 0, to = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < nest->axis_count; i++) {
+            if ((rows >> i & 1) == pass) continue;
+            change.row_count += pass == 0;
+            change.axes[to] = nest->axes[i];
+            change.mask[i] = (uint32_t)1 << to;
+            change.source[to] = i;
+            change.factor[to++] = ir_poly_int(job, 1);
+        }
+    }
+    gen_nest_change_axes(job, prog, nest, &change);
+}
+
+/* ---- merging ---- */
+
+static bool linked(const Prog *prog, const Nest *a, const Nest *b) {
+    return gen_share_full_read(a, b) || gen_nest_after(prog, a, b) || gen_nest_after(prog, b, a);
+}
+
+/* family[n]: the first nest of those that n has to keep equal axes with. */
+static uint32_t *find_families(Job *job, const Prog *prog) {
+    uint32_t count = prog->nests.count;
+    uint32_t *family = IR_NEW_ARRAY(job, uint32_t, count + 1);
+    for (uint32_t n = 0; n < count; n++) {
+        family[n] = n;
+        for (uint32_t m = 0; m < n; m++) {
+            const Nest *a = &prog->nests.at[m], *b = &prog->nests.at[n];
+            uint32_t low = family[m] < family[n] ? family[m] : family[n];
+            uint32_t high = family[m] < family[n] ? family[n] : family[m];
+            if (low == high || !gen_same_axes(a, b) || !linked(prog, a, b)) continue;
+            for (uint32_t k = 0; k <= n; k++)
+                if (family[k] == high) family[k] = low;
+        }
+    }
+    return family;
+}
+
+static bool merges(Job *job, const Prog *prog, const Nest *nest, uint32_t outer) {
+    uint32_t inner = outer + 1, pair = (uint32_t)3 << outer;
+    if (inner == nest->row_count) return false;
+    Poly extent = ir_size_poly(job, prog, nest->axes[inner].extent);
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op == OP_IOTA && (stmt->axis == outer || stmt->axis == inner)) return false;
+        if (stmt->consumed & pair && (stmt->consumed & pair) != pair) return false;
+    }
+    for (uint32_t i = 0; i < nest->accesses.count; i++) {
+        const Access *access = &nest->accesses.at[i];
+        bool overflow = false;
+        Poly step = ir_poly_mul(job, extent, ir_size_poly(job, prog, access->stride[inner]), &overflow);
+        if (overflow || !ir_poly_equal(step, ir_size_poly(job, prog, access->stride[outer]))) return false;
+    }
+    return true;
+}
+
+static void merge(Job *job, Prog *prog, Nest *nest, uint32_t outer) {
+    bool overflow = false;
+    Poly extent = ir_poly_mul(job, ir_size_poly(job, prog, nest->axes[outer].extent),
+                              ir_size_poly(job, prog, nest->axes[outer + 1].extent), &overflow);
+    IR_REQUIRE(job, !overflow);
+    AxisChange change = {.axis_count = nest->axis_count - 1, .row_count = nest->row_count};
+    if (outer < nest->row_count) change.row_count--;
+    for (uint32_t i = 0; i < nest->axis_count; i++) {
+        uint32_t to = i <= outer ? i : i - 1;
+        change.mask[i] = (uint32_t)1 << to;
+        if (i == outer) continue;
+        change.axes[to] = nest->axes[i];
+        change.source[to] = i;
+        change.factor[to] = ir_poly_int(job, 1);
+    }
+    change.axes[outer] = (Axis){.id = nest->axes[outer].id, .extent = ir_prog_size(job, prog, extent)};
+    gen_nest_change_axes(job, prog, nest, &change);
+}
+
+static void merge_family(Job *job, Prog *prog, const uint32_t *family, uint32_t first) {
+    for (uint32_t outer = 0; outer + 1 < prog->nests.at[first].axis_count;) {
+        bool all = true;
+        for (uint32_t n = first; n < prog->nests.count && all; n++)
+            if (family[n] == first) all = merges(job, prog, &prog->nests.at[n], outer);
+        for (uint32_t n = first; n < prog->nests.count && all; n++)
+            if (family[n] == first) merge(job, prog, &prog->nests.at[n], outer);
+        if (!all) outer++;
+    }
+}
+
+static void name_axes(Nest *nest) {
+    char id[IR_MAX_AXES];
+    for (uint32_t i = 0; i < nest->axis_count; i++) {
+        uint32_t before = 0;
+        for (uint32_t k = 0; k < nest->axis_count; k++)
+            before += gen_axis_order(nest->axes[k].id) < gen_axis_order(nest->axes[i].id);
+        id[i] = gen_axis_letter(before, nest->axis_count, i >= nest->row_count);
+    }
+    for (uint32_t i = 0; i < nest->axis_count; i++) nest->axes[i].id = id[i];
+}
+
+void gen_axes(Job *job, Unit *unit) {
+    Prog *prog = unit->prog;
+    for (uint32_t n = 0; n < prog->nests.count; n++) drop_ones(job, prog, &prog->nests.at[n]);
+    for (uint32_t n = 0; n < prog->nests.count; n++) split_pointwise(job, prog, &prog->nests.at[n]);
+    uint32_t *family = find_families(job, prog);
+    for (uint32_t n = 0; n < prog->nests.count; n++)
+        if (family[n] == n) merge_family(job, prog, family, n);
+    for (uint32_t n = 0; n < prog->nests.count; n++) name_axes(&prog->nests.at[n]);
+    gen_tidy(job, prog);
+}

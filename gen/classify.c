@@ -1,0 +1,71 @@
+/* classify: which way each reduction runs through memory.
+ *
+ * needs   nests with one reduction or none
+ * gives   Nest.class: POINTWISE, INNER, OUTER or MIXED, by the order of the strides of the full reads, never by sizes
+ *         (with no full read: of the reads that vary over the most axes); reads that disagree make it MIXED
+ * breaks  nothing */
+#include "gen/gen.h"
+#include "gen/nests.h"
+
+/* Strides are put in order at a point where every any dim is larger than any factor between them. */
+static int64_t magnitude(Job *job, const Prog *prog, Size stride) {
+    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1), value;
+    for (uint32_t i = 0; i < prog->dims.count; i++) dims[i] = 65537 + (int64_t)i;
+    if (!ir_poly_eval(ir_size_poly(job, prog, stride), dims, prog->dims.count, NULL, 0, &value)) return INT64_MAX;
+    return value < 0 ? -value : value;
+}
+
+/* The class that one read gives: the consumed axes among those that it runs over, by falling stride. */
+static NestClass class_of_read(Job *job, const Prog *prog, const Nest *nest, const Access *read, uint32_t consumed) {
+    int64_t size[IR_MAX_AXES], least = INT64_MAX;
+    uint32_t domain = 0, unit = 0;
+    for (uint32_t i = 0; i < nest->axis_count; i++) {
+        if (ir_size_is(read->stride[i], 0)) continue;
+        domain |= (uint32_t)1 << i;
+        size[i] = magnitude(job, prog, read->stride[i]);
+        if (size[i] > least) continue;
+        least = size[i];
+        unit = i;
+    }
+    consumed &= domain;
+    if (!consumed) return CLASS_INNER; /* the read is the same along all that is consumed */
+    if (!(consumed >> unit & 1)) return CLASS_OUTER;
+    int64_t greatest = 0;
+    for (uint32_t i = 0; i < nest->axis_count; i++)
+        if (consumed >> i & 1 && size[i] > greatest) greatest = size[i];
+    for (uint32_t i = 0; i < nest->axis_count; i++)
+        if (domain >> i & 1 && !(consumed >> i & 1) && size[i] < greatest) return CLASS_MIXED;
+    return CLASS_INNER;
+}
+
+static uint32_t width(const Nest *nest, const Stmt *stmt) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < nest->axis_count; i++) count += !ir_size_is(nest->accesses.at[stmt->access].stride[i], 0);
+    return count;
+}
+
+static NestClass class_of(Job *job, const Prog *prog, const Nest *nest) {
+    if (!gen_nest_reduces(nest)) return CLASS_POINTWISE;
+    uint32_t consumed = 0, widest = 0;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op == OP_REDUCE) consumed |= stmt->consumed;
+        if (stmt->op == OP_LOAD && width(nest, stmt) > widest) widest = width(nest, stmt);
+    }
+    NestClass class = CLASS_COUNT;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op != OP_LOAD || width(nest, stmt) != widest) continue;
+        NestClass own = class_of_read(job, prog, nest, &nest->accesses.at[stmt->access], consumed);
+        if (class != CLASS_COUNT && class != own) return CLASS_MIXED;
+        class = own;
+    }
+    return class == CLASS_COUNT ? CLASS_INNER : class;
+}
+
+void gen_classify(Job *job, Unit *unit) {
+    for (uint32_t n = 0; n < unit->prog->nests.count; n++) {
+        Nest *nest = &unit->prog->nests.at[n];
+        nest->class = class_of(job, unit->prog, nest);
+    }
+}

@@ -1,0 +1,262 @@
+/* fuse: nests into groups that load each element once.
+ *
+ * needs   classified nests in topological order
+ * gives   one nest where two of class POINTWISE, INNER or ROW had equal axes and were linked: vertically, one reads at
+ *         every point the tmp element that the other stores there; or horizontally, both make the same full read. A
+ *         joined nest that reduces is ROW. Tmp buffers that nobody reads any more are gone. What was joined and what
+ *         was not, with gate and numbers, stands in unit->reports
+ * breaks  "one reduction a nest"
+ *
+ * Gates: equal axes and maps; the nest graph stays acyclic; memory overwritten in place is read by the store's map
+ * alone, before the store, which comes last; at most `fuse_statements` statements and `fuse_reads` full reads. */
+#include "gen/gen.h"
+#include "gen/knobs.h"
+#include "gen/nests.h"
+
+#include <string.h>
+
+#define DEFAULT_STATEMENTS 256
+#define DEFAULT_READS 10
+
+typedef struct Gate { /* why two nests are not joined; name NULL: they are not linked, or they can be */
+    const char *name;
+    int64_t number, limit;
+} Gate;
+
+typedef struct Fuse {
+    Job *job;
+    Unit *unit;
+    Prog *prog;
+    int64_t statements, reads; /* limits */
+} Fuse;
+
+static bool may_join(NestClass class) { return class == CLASS_POINTWISE || class == CLASS_INNER || class == CLASS_ROW; }
+
+static bool reads_tmp_of(const Prog *prog, const Nest *a, const Nest *b) {
+    for (uint32_t i = 0; i < prog->bufs.count; i++)
+        if (prog->bufs.at[i].kind == BUF_TMP && gen_nest_stores(a, i) && gen_nest_loads(b, i)) return true;
+    return false;
+}
+
+/* The value that a stores where b's load reads, or IR_NONE. */
+static uint32_t stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load) {
+    const Access *access = &b->accesses.at[load->access];
+    if (prog->bufs.at[access->buf].kind != BUF_TMP) return IR_NONE;
+    const Stmt *store = gen_nest_store(a, access->buf);
+    if (!store || !gen_same_access(a, &a->accesses.at[store->access], access)) return IR_NONE;
+    return store->arg[0];
+}
+
+static bool same_maps(const Prog *prog, const Nest *a, const Nest *b) {
+    for (uint32_t i = 0; i < b->stmts.count; i++) {
+        const Stmt *stmt = &b->stmts.at[i];
+        if (stmt->op != OP_LOAD) continue;
+        uint32_t buf = b->accesses.at[stmt->access].buf;
+        if (prog->bufs.at[buf].kind == BUF_TMP && gen_nest_stores(a, buf) && stored_value(prog, a, b, stmt) == IR_NONE)
+            return false;
+    }
+    return true;
+}
+
+/* Every load of what the nests overwrite in place, in either, has the store's map. */
+static bool alias_allows(const Prog *prog, const Nest *a, const Nest *b) {
+    const Nest *both[2] = {a, b};
+    for (uint32_t o = 0; o < prog->bufs.count; o++) {
+        uint32_t alias = prog->bufs.at[o].may_alias;
+        for (uint32_t w = 0; w < 2 && alias != IR_NONE; w++) {
+            const Stmt *store = gen_nest_store(both[w], o);
+            for (uint32_t r = 0; r < 2 && store; r++) {
+                for (uint32_t i = 0; i < both[r]->stmts.count; i++) {
+                    const Stmt *stmt = &both[r]->stmts.at[i];
+                    if (stmt->op != OP_LOAD) continue;
+                    Access load = both[r]->accesses.at[stmt->access];
+                    if (load.buf != alias) continue;
+                    load.buf = o;
+                    if (!gen_same_access(a, &load, &both[w]->accesses.at[store->access])) return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* later[k]: nest k, between i and j, runs after i. True when one of them must run before j: joining makes a cycle. */
+static bool makes_cycle(Fuse *fuse, uint32_t i, uint32_t j, bool *later) {
+    const Nest *nests = fuse->prog->nests.at;
+    for (uint32_t k = i + 1; k < j; k++) {
+        later[k] = gen_nest_after(fuse->prog, &nests[i], &nests[k]);
+        for (uint32_t m = i + 1; m < k && !later[k]; m++)
+            later[k] = later[m] && gen_nest_after(fuse->prog, &nests[m], &nests[k]);
+    }
+    for (uint32_t k = i + 1; k < j; k++)
+        if (later[k] && gen_nest_after(fuse->prog, &nests[k], &nests[j])) return true;
+    return false;
+}
+
+static bool overwrites(const Prog *prog, const Nest *nest, const Stmt *stmt) {
+    return stmt->op == OP_STORE && prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
+}
+
+/* Adds b's statements to the nest; stores in place wait for the second call, when all loads are there. */
+static void add_stmts(Fuse *fuse, Nest *to, const Nest *from, const Nest *first, const uint32_t *first_id, uint32_t *id,
+                      bool in_place) {
+    for (uint32_t i = 0; i < from->stmts.count; i++) {
+        Stmt stmt = from->stmts.at[i];
+        if (overwrites(fuse->prog, from, &stmt) != in_place) continue;
+        uint32_t value = first && stmt.op == OP_LOAD ? stored_value(fuse->prog, first, from, &stmt) : IR_NONE;
+        if (value != IR_NONE) {
+            id[i] = first_id[value];
+            continue;
+        }
+        for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
+        if (stmt.access != IR_NONE) {
+            Access access = from->accesses.at[stmt.access];
+            if (access.index != IR_NONE) access.index = id[access.index];
+            stmt.access = ir_nest_add_access(fuse->job, to, &access);
+        }
+        id[i] = ir_nest_add(fuse->job, to, &stmt);
+    }
+}
+
+static Nest join(Fuse *fuse, const Nest *a, const Nest *b) {
+    Nest nest = *a;
+    memset(&nest.stmts, 0, sizeof nest.stmts);
+    memset(&nest.accesses, 0, sizeof nest.accesses);
+    uint32_t *a_id = IR_NEW_ARRAY(fuse->job, uint32_t, a->stmts.count + 1);
+    uint32_t *b_id = IR_NEW_ARRAY(fuse->job, uint32_t, b->stmts.count + 1);
+    add_stmts(fuse, &nest, a, NULL, NULL, a_id, false);
+    add_stmts(fuse, &nest, b, a, a_id, b_id, false);
+    add_stmts(fuse, &nest, a, NULL, NULL, a_id, true);
+    add_stmts(fuse, &nest, b, a, a_id, b_id, true);
+    nest.class = gen_nest_reduces(&nest) ? CLASS_ROW : CLASS_POINTWISE;
+    nest.name = ir_format(fuse->job, "%s %s", a->name, b->name);
+    return nest;
+}
+
+static int64_t count_statements(const Prog *prog, const Nest *nest) {
+    int64_t count = 0;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        count += stmt->op != OP_STORE || prog->bufs.at[nest->accesses.at[stmt->access].buf].kind != BUF_TMP;
+    }
+    return count;
+}
+
+static int64_t count_reads(const Nest *nest) {
+    int64_t count = 0;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) count += ir_is_full_read(nest, &nest->stmts.at[i]);
+    return count;
+}
+
+/* Whether nests i < j are linked, and the gate that keeps them apart. When none does, *nest is the joined one and
+ * later[] says what comes after it. */
+static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest, bool *later) {
+    const Nest *a = &fuse->prog->nests.at[i], *b = &fuse->prog->nests.at[j];
+    *gate = (Gate){0};
+    if (!reads_tmp_of(fuse->prog, a, b) && !gen_share_full_read(a, b)) return false;
+    if (!may_join(a->class) || !may_join(b->class))
+        gate->name = "class";
+    else if (!gen_same_axes(a, b))
+        gate->name = "axes";
+    else if (!same_maps(fuse->prog, a, b))
+        gate->name = "map";
+    else if (!alias_allows(fuse->prog, a, b))
+        gate->name = "alias";
+    else if (makes_cycle(fuse, i, j, later))
+        gate->name = "cycle";
+    if (gate->name) return true;
+    *nest = join(fuse, a, b);
+    int64_t statements = count_statements(fuse->prog, nest), reads = count_reads(nest);
+    if (statements > fuse->statements)
+        *gate = (Gate){"statements", statements, fuse->statements};
+    else if (reads > fuse->reads)
+        *gate = (Gate){"reads", reads, fuse->reads};
+    return true;
+}
+
+/* The joined nest takes the place of j; what must follow i follows it. */
+static void replace(Fuse *fuse, uint32_t i, uint32_t j, const Nest *nest, const bool *later) {
+    Nest *nests = fuse->prog->nests.at, *follow = IR_NEW_ARRAY(fuse->job, Nest, j + 1);
+    uint32_t kept = i, follow_count = 0;
+    for (uint32_t k = i + 1; k < j; k++) {
+        if (later[k])
+            follow[follow_count++] = nests[k];
+        else
+            nests[kept++] = nests[k];
+    }
+    nests[kept++] = *nest;
+    for (uint32_t k = 0; k < follow_count; k++) nests[kept++] = follow[k];
+    for (uint32_t k = j + 1; k < fuse->prog->nests.count; k++) nests[kept++] = nests[k];
+    fuse->prog->nests.count = kept;
+    gen_tidy(fuse->job, fuse->prog);
+}
+
+static bool join_with_later(Fuse *fuse, uint32_t i) {
+    bool *later = IR_NEW_ARRAY(fuse->job, bool, fuse->prog->nests.count);
+    for (uint32_t j = i + 1; j < fuse->prog->nests.count; j++) {
+        Gate gate;
+        Nest nest;
+        if (!examine(fuse, i, j, &gate, &nest, later) || gate.name) continue;
+        replace(fuse, i, j, &nest, later);
+        return true;
+    }
+    return false;
+}
+
+static void report_refusals(Fuse *fuse) {
+    Prog *prog = fuse->prog;
+    bool *later = IR_NEW_ARRAY(fuse->job, bool, prog->nests.count + 1);
+    for (uint32_t i = 0; i < prog->nests.count; i++) {
+        for (uint32_t j = i + 1; j < prog->nests.count; j++) {
+            Gate gate;
+            Nest nest;
+            if (!examine(fuse, i, j, &gate, &nest, later) || !gate.name) continue;
+            const char *nests = ir_format(fuse->job, "%s %s", prog->nests.at[i].name, prog->nests.at[j].name);
+            const char *numbers =
+                gate.limit ? ir_format(fuse->job, ": %lld, at most %lld", (long long)gate.number, (long long)gate.limit)
+                           : "";
+            *IR_PUSH(fuse->job, &fuse->unit->reports) =
+                (Report){.pass = "fuse",
+                         .nests = nests,
+                         .gate = gate.name,
+                         .number = gate.number,
+                         .limit = gate.limit,
+                         .text = ir_format(fuse->job, "%s are not joined: %s%s", nests, gate.name, numbers)};
+        }
+    }
+}
+
+/* Joined nests are called f0, f1, ... */
+static void name_joined(Fuse *fuse) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < fuse->prog->nests.count; i++) {
+        Nest *nest = &fuse->prog->nests.at[i];
+        if (!strchr(nest->name, ' ')) continue;
+        const char *from = nest->name;
+        nest->name = ir_format(fuse->job, "f%u", count++);
+        *IR_PUSH(fuse->job, &fuse->unit->reports) =
+            (Report){.pass = "fuse", .nests = from, .text = ir_format(fuse->job, "%s joins %s", nest->name, from)};
+    }
+}
+
+void gen_fuse(Job *job, Unit *unit) {
+    const char *mode = gen_knob_text(&unit->options, KNOB_FUSE, NULL);
+    if (mode && !strcmp(mode, "off")) return;
+    Fuse fuse = {.job = job, .unit = unit, .prog = unit->prog};
+    fuse.statements = gen_knob_int(&unit->options, KNOB_FUSE_STATEMENTS, NULL);
+    fuse.reads = gen_knob_int(&unit->options, KNOB_FUSE_READS, NULL);
+    if (!fuse.statements) fuse.statements = DEFAULT_STATEMENTS;
+    if (!fuse.reads) fuse.reads = DEFAULT_READS;
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t i = 0; i < unit->prog->nests.count;) {
+            if (join_with_later(&fuse, i))
+                again = true;
+            else
+                i++;
+        }
+    }
+    name_joined(&fuse);
+    report_refusals(&fuse);
+    gen_tidy(job, unit->prog);
+}

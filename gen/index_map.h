@@ -1,0 +1,67 @@
+/* Where a value is read in a nest: for each of its dims an affine form of the nest's axes. Walking from a user to its
+ * argument turns the user's map into the argument's. All polynomials are over Prog's dims, fixed ones folded. */
+#ifndef GEN_INDEX_MAP_H
+#define GEN_INDEX_MAP_H
+
+#include "ir/prog.h"
+
+typedef struct Extents { /* a shape with its fixed dims folded */
+    uint8_t rank;
+    Poly extent[IR_MAX_RANK];
+} Extents;
+
+typedef struct Affine { /* offset + sum of axis*stride */
+    Poly offset;
+    Poly stride[IR_MAX_AXES];
+} Affine;
+
+typedef struct Map {
+    uint8_t rank;
+    Affine dim[IR_MAX_RANK];
+} Map;
+
+/* An axis of a nest before it has a letter: a digit of one dim of the nest's root value. */
+typedef struct Atom {
+    uint8_t dim;
+    Poly extent;
+} Atom;
+
+typedef struct Atoms { /* in row-major order of the root's dims */
+    uint32_t count;
+    Atom at[IR_MAX_AXES];
+} Atoms;
+
+typedef enum ReshapeResult {
+    RESHAPE_DONE,
+    RESHAPE_SPLIT,     /* an atom has to be split first */
+    RESHAPE_IMPOSSIBLE /* no split helps */
+} ReshapeResult;
+
+typedef struct Split { /* atom -> extent/low, low */
+    uint32_t atom;
+    Poly low;
+} Split;
+
+bool gen_poly_is(Poly a, int64_t value);
+Poly gen_poly_mul(Job *job, Poly a, Poly b); /* stops the job on overflow, as the next two */
+Poly gen_poly_add(Job *job, Poly a, Poly b);
+Poly gen_poly_sub(Job *job, Poly a, Poly b);
+/* Row-major strides of a shape; an empty dim counts as one, so that maps stay injective. */
+void gen_row_major(Job *job, const Extents *shape, Poly *stride);
+
+void gen_atoms_start(Atoms *atoms, const Extents *root);
+void gen_atoms_split(Job *job, Atoms *atoms, Split split);
+/* The map of the root itself; `axis` gives the nest's axis of each atom. */
+const Map *gen_map_root(Job *job, const Extents *root, const Atoms *atoms, const uint32_t *axis);
+/* An operand of elementwise work: trailing dims aligned, dims of extent 1 at 0. */
+const Map *gen_map_operand(Job *job, const Map *map, const Extents *user, const Extents *arg);
+/* items have ranges, single indices and new axes, their polynomials folded. */
+const Map *gen_map_index(Job *job, const Map *map, const Item *items, uint32_t count);
+/* `axes` are the nest's axes' extents; a split names an axis of the nest. */
+ReshapeResult gen_map_reshape(Job *job, const Map *map, const Extents *user, const Extents *arg, const Poly *axes,
+                              uint32_t axis_count, const Map **result, Split *split);
+/* sum of forms times strides: an address. */
+Affine gen_map_address(Job *job, const Map *map, const Poly *stride);
+bool gen_map_equal(const Map *a, const Map *b);
+
+#endif

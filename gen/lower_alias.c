@@ -1,0 +1,177 @@
+/* Buffers, and in-place outputs among them.
+ *
+ * An output in place of a whole input names its buf in may_alias; one in place of a slice gives the slice a buf of its
+ * own, which loads of just that slice use too. Other loads of the input must lie in slices that the Graph proves
+ * disjoint. Nests that read memory which a later output overwrites come first; where a read can only come after the
+ * store, or has another map in the same nest, the graph is refused and the read named. */
+#include "gen/lower.h"
+#include "gen/nests.h"
+
+#include <string.h>
+
+static uint32_t add_buf(Lower *lower, const Tensor *tensor, BufKind kind, uint32_t index) {
+    Extents shape = gen_lower_extents(lower, &tensor->shape);
+    Buf *buf = IR_PUSH(lower->job, &lower->prog->bufs);
+    *buf = (Buf){.name = tensor->name,
+                 .dtype = tensor->dtype,
+                 .rank = shape.rank,
+                 .kind = kind,
+                 .align = tensor->align,
+                 .may_alias = IR_NONE,
+                 .tensor = index,
+                 .offset = ir_size_int(0)};
+    for (uint8_t d = 0; d < shape.rank; d++) {
+        Size extent = ir_prog_size(lower->job, lower->prog, shape.extent[d]);
+        lower->prog->bufs.at[lower->prog->bufs.count - 1].extent[d] = extent;
+    }
+    return lower->prog->bufs.count - 1;
+}
+
+static const char *unused_name(Lower *lower, const char *a, const char *b) {
+    const char *name = ir_format(lower->job, "%s_%s", a, b);
+    for (uint32_t n = 2;; n++) {
+        uint32_t i = 0;
+        while (i < lower->prog->bufs.count && strcmp(lower->prog->bufs.at[i].name, name)) i++;
+        if (i == lower->prog->bufs.count) return name;
+        name = ir_format(lower->job, "%s_%s%u", a, b, n);
+    }
+}
+
+/* The slice as a buf: the output's shape at the input's strides. */
+static uint32_t add_slot(Lower *lower, const Tensor *output) {
+    Job *job = lower->job;
+    const Tensor *input = &lower->graph->inputs.at[output->inplace];
+    Poly base = {0};
+    for (uint32_t i = 0; i < output->inplace_item_count; i++) {
+        Poly start = gen_lower_poly(lower, output->inplace_items[i].start);
+        base = gen_poly_add(job, base, gen_poly_mul(job, start, gen_lower_poly(lower, input->stride[i])));
+    }
+    Tensor slice = *output;
+    slice.name = unused_name(lower, input->name, output->name);
+    slice.dtype = input->dtype;
+    slice.align = 0;
+    uint32_t buf = add_buf(lower, &slice, BUF_IN, output->inplace);
+    Size offset = ir_prog_size(job, lower->prog, base);
+    lower->prog->bufs.at[buf].offset = offset;
+    *IR_PUSH(job, &lower->slots) = (Slot){.input = output->inplace,
+                                          .items = output->inplace_items,
+                                          .item_count = output->inplace_item_count,
+                                          .buf = buf,
+                                          .base = base};
+    return buf;
+}
+
+void gen_lower_bufs(Lower *lower) {
+    const Graph *graph = lower->graph;
+    lower->input_buf = IR_NEW_ARRAY(lower->job, uint32_t, graph->inputs.count + 1);
+    lower->scalar_buf = IR_NEW_ARRAY(lower->job, uint32_t, graph->scalars.count + 1);
+    lower->output_buf = IR_NEW_ARRAY(lower->job, uint32_t, graph->outputs.count + 1);
+    uint32_t *alias = IR_NEW_ARRAY(lower->job, uint32_t, graph->outputs.count + 1);
+    for (uint32_t i = 0; i < graph->inputs.count; i++)
+        lower->input_buf[i] = add_buf(lower, &graph->inputs.at[i], BUF_IN, i);
+    for (uint32_t i = 0; i < graph->outputs.count; i++) {
+        const Tensor *output = &graph->outputs.at[i];
+        alias[i] = output->inplace == IR_NONE ? IR_NONE
+                   : output->inplace_items    ? add_slot(lower, output)
+                                              : lower->input_buf[output->inplace];
+    }
+    for (uint32_t i = 0; i < graph->scalars.count; i++)
+        lower->scalar_buf[i] = add_buf(lower, &graph->scalars.at[i], BUF_SCALAR, i);
+    for (uint32_t i = 0; i < graph->outputs.count; i++) {
+        lower->output_buf[i] = add_buf(lower, &graph->outputs.at[i], BUF_OUT, i);
+        lower->prog->bufs.at[lower->output_buf[i]].may_alias = alias[i];
+    }
+}
+
+/* The items that stand for the tensor's dims, without new axes. */
+static uint32_t own_items(const Item *items, uint32_t count, Item *own) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (items[i].kind != ITEM_NEW_AXIS) own[kept++] = items[i];
+    return kept;
+}
+
+static bool same_items(Lower *lower, const Item *a, const Item *b, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (a[i].kind != b[i].kind) return false;
+        if (!ir_poly_equal(gen_lower_poly(lower, a[i].start), gen_lower_poly(lower, b[i].start))) return false;
+        if (a[i].kind == ITEM_RANGE &&
+            !ir_poly_equal(gen_lower_poly(lower, a[i].stop), gen_lower_poly(lower, b[i].stop)))
+            return false;
+    }
+    return true;
+}
+
+uint32_t gen_lower_input_buf(Lower *lower, uint32_t input, const Item *items, uint32_t item_count, Place place,
+                             Poly *base) {
+    *base = (Poly){0};
+    Item own[IR_MAX_RANK] = {{0}};
+    uint32_t count = items ? own_items(items, item_count, own) : 0;
+    for (uint32_t i = 0; i < lower->slots.count; i++) {
+        const Slot *slot = &lower->slots.at[i];
+        if (slot->input != input) continue;
+        if (items && same_items(lower, own, slot->items, count)) {
+            *base = slot->base;
+            return slot->buf;
+        }
+        if (!items || !ir_items_disjoint(lower->job, lower->graph, own, slot->items, count))
+            ir_stop_at(lower->job, STATUS_REJECTED, place,
+                       "this reads a part of '%s' that an output overwrites in place",
+                       lower->graph->inputs.at[input].name);
+    }
+    return lower->input_buf[input];
+}
+
+/* In the nest that overwrites it, the aliased buffer is read by the store's map alone. */
+static void check_own_nest(Lower *lower, const Nest *nest, uint32_t out, uint32_t alias) {
+    const Stmt *out_store = gen_nest_store(nest, out);
+    if (!out_store) return;
+    const Access *store = &nest->accesses.at[out_store->access];
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op != OP_LOAD) continue;
+        Access load = nest->accesses.at[stmt->access];
+        if (load.buf != alias) continue;
+        load.buf = out;
+        if (!gen_same_access(nest, &load, store))
+            ir_stop_at(lower->job, STATUS_REJECTED, stmt->place,
+                       "this reads elements of '%s' that output '%s' may have overwritten in place already",
+                       lower->prog->bufs.at[alias].name, lower->prog->bufs.at[out].name);
+    }
+}
+
+void gen_lower_order(Lower *lower) {
+    Prog *prog = lower->prog;
+    uint32_t count = prog->nests.count;
+    bool aliased = false;
+    for (uint32_t i = 0; i < prog->bufs.count; i++) {
+        if (prog->bufs.at[i].may_alias == IR_NONE) continue;
+        aliased = true;
+        for (uint32_t n = 0; n < count; n++) check_own_nest(lower, &prog->nests.at[n], i, prog->bufs.at[i].may_alias);
+    }
+    if (!aliased) return;
+    Nest *ordered = IR_NEW_ARRAY(lower->job, Nest, count + 1);
+    bool *placed = IR_NEW_ARRAY(lower->job, bool, count + 1);
+    for (uint32_t n = 0; n < count; n++) {
+        uint32_t pick = IR_NONE;
+        for (uint32_t i = 0; i < count && pick == IR_NONE; i++) {
+            bool ready = !placed[i];
+            for (uint32_t j = 0; j < count && ready; j++)
+                ready = j == i || placed[j] || !gen_nest_after(prog, &prog->nests.at[j], &prog->nests.at[i]);
+            if (ready) pick = i;
+        }
+        if (pick == IR_NONE) {
+            for (uint32_t i = 0; i < prog->bufs.count; i++) {
+                const Buf *buf = &prog->bufs.at[i];
+                if (buf->may_alias != IR_NONE)
+                    ir_stop_at(lower->job, STATUS_REJECTED, lower->graph->outputs.at[buf->tensor].place,
+                               "output '%s' cannot be in place: '%s' is read after it is overwritten", buf->name,
+                               prog->bufs.at[buf->may_alias].name);
+            }
+        }
+        IR_REQUIRE(lower->job, pick != IR_NONE);
+        placed[pick] = true;
+        ordered[n] = prog->nests.at[pick];
+    }
+    for (uint32_t n = 0; n < count; n++) prog->nests.at[n] = ordered[n];
+}

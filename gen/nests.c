@@ -1,0 +1,286 @@
+/* What several Prog passes do to nests (gen/nests.h): change their axes, compare them, tidy up after them. */
+#include "gen/nests.h"
+
+#include <string.h>
+
+static const char between[] = "abdefghijklmnopq";
+
+char gen_axis_letter(uint32_t i, uint32_t count, bool inner) {
+    if (count == 1) return inner ? 'c' : 'r';
+    return i == 0 ? 'r' : i + 1 == count ? 'c' : between[i - 1];
+}
+
+uint32_t gen_axis_order(char letter) { return letter == 'r' ? 0 : letter == 'c' ? UINT8_MAX : (uint8_t)letter; }
+
+AxisChange gen_axes_kept(Job *job, const Nest *nest) {
+    AxisChange change = {.axis_count = nest->axis_count, .row_count = nest->row_count};
+    for (uint32_t i = 0; i < nest->axis_count; i++) {
+        change.axes[i] = nest->axes[i];
+        change.mask[i] = (uint32_t)1 << i;
+        change.source[i] = i;
+        change.factor[i] = ir_poly_int(job, 1);
+    }
+    return change;
+}
+
+static Size scaled(Job *job, Prog *prog, Size size, Poly factor) {
+    bool overflow = false;
+    Size result = ir_prog_size(job, prog, ir_poly_mul(job, ir_size_poly(job, prog, size), factor, &overflow));
+    IR_REQUIRE(job, !overflow);
+    return result;
+}
+
+static uint32_t changed_mask(const AxisChange *change, uint32_t old_count, uint32_t mask) {
+    uint32_t result = 0;
+    for (uint32_t i = 0; i < old_count; i++)
+        if (mask >> i & 1) result |= change->mask[i];
+    return result;
+}
+
+static uint32_t add_number(Job *job, Nest *nest, const Stmt *like, int64_t number) {
+    Stmt stmt = {.op = OP_CONST,
+                 .dtype = DTYPE_I64,
+                 .access = IR_NONE,
+                 .axis = IR_NONE,
+                 .bits = (uint64_t)number,
+                 .place = like->place,
+                 .value = like->value};
+    return ir_nest_add(job, nest, &stmt);
+}
+
+static uint32_t add_size(Job *job, Prog *prog, Nest *nest, const Stmt *like, Poly poly) {
+    int64_t number;
+    if (ir_poly_is_int(poly, &number)) return add_number(job, nest, like, number);
+    Stmt stmt = *like;
+    stmt.op = OP_SIZE;
+    stmt.size = ir_prog_size(job, prog, poly);
+    return ir_nest_add(job, nest, &stmt);
+}
+
+static uint32_t add_pair(Job *job, Nest *nest, const Stmt *like, Op op, uint32_t a, uint32_t b) {
+    Stmt stmt = *like;
+    stmt.op = op;
+    stmt.arg_count = 2;
+    stmt.arg[0] = a;
+    stmt.arg[1] = b;
+    return ir_nest_add(job, nest, &stmt);
+}
+
+/* The index along an old axis from those along the new ones. */
+static uint32_t changed_iota(Job *job, Prog *prog, Nest *nest, const AxisChange *change, const Stmt *old) {
+    uint32_t sum = IR_NONE;
+    for (uint32_t k = 0; k < change->axis_count; k++) {
+        if (!(change->mask[old->axis] >> k & 1)) continue;
+        int64_t one;
+        Stmt iota = *old;
+        iota.axis = k;
+        uint32_t term = ir_nest_add(job, nest, &iota);
+        if (!ir_poly_is_int(change->factor[k], &one) || one != 1)
+            term = add_pair(job, nest, old, OP_MUL, term, add_size(job, prog, nest, old, change->factor[k]));
+        sum = sum == IR_NONE ? term : add_pair(job, nest, old, OP_ADD, sum, term);
+    }
+    return sum == IR_NONE ? add_number(job, nest, old, 0) : sum;
+}
+
+static uint32_t changed_access(Job *job, Prog *prog, Nest *nest, const AxisChange *change, const uint32_t *stmt_id,
+                               const Access *old) {
+    Access access = *old;
+    if (access.index != IR_NONE) access.index = stmt_id[access.index];
+    for (uint32_t k = 0; k < IR_MAX_AXES; k++) {
+        access.stride[k] = ir_size_int(0);
+        if (k < change->axis_count)
+            access.stride[k] = scaled(job, prog, old->stride[change->source[k]], change->factor[k]);
+    }
+    return ir_nest_add_access(job, nest, &access);
+}
+
+void gen_nest_change_axes(Job *job, Prog *prog, Nest *nest, const AxisChange *change) {
+    Nest old = *nest;
+    uint32_t *stmt_id = IR_NEW_ARRAY(job, uint32_t, old.stmts.count + 1);
+    memset(&nest->stmts, 0, sizeof nest->stmts);
+    memset(&nest->accesses, 0, sizeof nest->accesses);
+    nest->axis_count = change->axis_count;
+    nest->row_count = change->row_count;
+    memcpy(nest->axes, change->axes, sizeof nest->axes);
+    for (uint32_t i = 0; i < old.stmts.count; i++) {
+        Stmt stmt = old.stmts.at[i];
+        if (stmt.op == OP_IOTA) {
+            stmt_id[i] = changed_iota(job, prog, nest, change, &stmt);
+            continue;
+        }
+        for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = stmt_id[stmt.arg[k]];
+        if (stmt.access != IR_NONE)
+            stmt.access = changed_access(job, prog, nest, change, stmt_id, &old.accesses.at[stmt.access]);
+        if (stmt.op == OP_REDUCE && stmt.consumed) {
+            stmt.consumed = changed_mask(change, old.axis_count, stmt.consumed);
+            if (!stmt.consumed && ir_reduction(stmt.reduction)->results == 1) { /* of one element */
+                stmt_id[i] = stmt.arg[0];
+                continue;
+            }
+        } else {
+            stmt.consumed = changed_mask(change, old.axis_count, stmt.consumed);
+        }
+        stmt_id[i] = ir_nest_add(job, nest, &stmt);
+    }
+}
+
+bool gen_same_axes(const Nest *a, const Nest *b) {
+    if (a->axis_count != b->axis_count || a->row_count != b->row_count) return false;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        if (!ir_size_equal(a->axes[i].extent, b->axes[i].extent)) return false;
+    return true;
+}
+
+bool gen_same_access(const Nest *nest, const Access *a, const Access *b) {
+    if (a->buf != b->buf || a->index != IR_NONE || b->index != IR_NONE || !ir_size_equal(a->offset, b->offset))
+        return false;
+    for (uint32_t i = 0; i < nest->axis_count; i++)
+        if (!ir_size_equal(a->stride[i], b->stride[i])) return false;
+    return true;
+}
+
+bool gen_nest_loads(const Nest *nest, uint32_t buf) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op == OP_LOAD && nest->accesses.at[stmt->access].buf == buf) return true;
+    }
+    return false;
+}
+
+const Stmt *gen_nest_store(const Nest *nest, uint32_t buf) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if ((stmt->op == OP_STORE || stmt->op == OP_PARTIAL_ACCUMULATE) && nest->accesses.at[stmt->access].buf == buf)
+            return stmt;
+    }
+    return NULL;
+}
+
+bool gen_nest_stores(const Nest *nest, uint32_t buf) { return gen_nest_store(nest, buf) != NULL; }
+
+bool gen_nest_reduces(const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_REDUCE) return true;
+    return false;
+}
+
+bool gen_share_full_read(const Nest *a, const Nest *b) {
+    if (a->axis_count != b->axis_count || !a->axis_count) return false;
+    for (uint32_t i = 0; i < a->stmts.count; i++) {
+        if (!ir_is_full_read(a, &a->stmts.at[i])) continue;
+        for (uint32_t j = 0; j < b->stmts.count; j++) {
+            if (b->stmts.at[j].op == OP_LOAD &&
+                gen_same_access(a, &a->accesses.at[a->stmts.at[i].access], &b->accesses.at[b->stmts.at[j].access]))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b) {
+    for (uint32_t i = 0; i < prog->bufs.count; i++) {
+        const Buf *buf = &prog->bufs.at[i];
+        if ((buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE) && gen_nest_stores(a, i) && gen_nest_loads(b, i))
+            return true;
+        if (buf->may_alias != IR_NONE && gen_nest_stores(b, i) && gen_nest_loads(a, buf->may_alias)) return true;
+    }
+    return false;
+}
+
+/* ---- tidy ---- */
+
+/* Turns stores to tmp buffers that nobody reads into nothing; false when there was none. */
+static bool drop_unread(Job *job, Prog *prog) {
+    bool dropped = false;
+    for (uint32_t b = 0; b < prog->bufs.count; b++) {
+        if (prog->bufs.at[b].kind != BUF_TMP) continue;
+        bool read = false;
+        for (uint32_t n = 0; n < prog->nests.count && !read; n++) read = gen_nest_loads(&prog->nests.at[n], b);
+        if (read) continue;
+        for (uint32_t n = 0; n < prog->nests.count; n++) {
+            Nest *nest = &prog->nests.at[n];
+            for (uint32_t i = 0; i < nest->stmts.count; i++) {
+                Stmt *stmt = &nest->stmts.at[i];
+                if (stmt->op != OP_STORE || nest->accesses.at[stmt->access].buf != b) continue;
+                *stmt = (Stmt){.op = OP_CONST, .dtype = DTYPE_I64, .access = IR_NONE}; /* swept next */
+                dropped = true;
+            }
+        }
+    }
+    for (uint32_t n = 0; n < prog->nests.count; n++) ir_nest_sweep(job, &prog->nests.at[n]);
+    return dropped;
+}
+
+static void drop_empty_nests(Prog *prog) {
+    uint32_t kept = 0;
+    for (uint32_t n = 0; n < prog->nests.count; n++)
+        if (prog->nests.at[n].stmts.count) prog->nests.at[kept++] = prog->nests.at[n];
+    prog->nests.count = kept;
+}
+
+static void drop_bufs(Job *job, Prog *prog) {
+    uint32_t *id = IR_NEW_ARRAY(job, uint32_t, prog->bufs.count + 1);
+    uint32_t kept = 0;
+    for (uint32_t b = 0; b < prog->bufs.count; b++) {
+        bool used = prog->bufs.at[b].kind != BUF_TMP;
+        for (uint32_t n = 0; n < prog->nests.count && !used; n++) used = gen_nest_stores(&prog->nests.at[n], b);
+        id[b] = kept;
+        if (used) prog->bufs.at[kept++] = prog->bufs.at[b];
+    }
+    prog->bufs.count = kept;
+    for (uint32_t b = 0; b < kept; b++)
+        if (prog->bufs.at[b].may_alias != IR_NONE) prog->bufs.at[b].may_alias = id[prog->bufs.at[b].may_alias];
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
+        Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->accesses.count; i++) nest->accesses.at[i].buf = id[nest->accesses.at[i].buf];
+    }
+}
+
+typedef void SizeVisitor(Size *size, uint32_t *state);
+
+static void mark_size(Size *size, uint32_t *used) {
+    if (size->kind == SIZE_EXPRESSION) used[size->value] = 1;
+}
+
+static void renumber_size(Size *size, uint32_t *id) {
+    if (size->kind == SIZE_EXPRESSION) size->value = id[size->value];
+}
+
+static void visit_sizes(Prog *prog, SizeVisitor *visit, uint32_t *state) {
+    for (uint32_t b = 0; b < prog->bufs.count; b++) {
+        for (uint32_t d = 0; d < prog->bufs.at[b].rank; d++) visit(&prog->bufs.at[b].extent[d], state);
+        visit(&prog->bufs.at[b].offset, state);
+    }
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
+        Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->axis_count; i++) visit(&nest->axes[i].extent, state);
+        for (uint32_t i = 0; i < nest->stmts.count; i++)
+            if (nest->stmts.at[i].op == OP_SIZE) visit(&nest->stmts.at[i].size, state);
+        for (uint32_t i = 0; i < nest->accesses.count; i++) {
+            Access *access = &nest->accesses.at[i];
+            visit(&access->offset, state);
+            for (uint32_t k = 0; k < nest->axis_count; k++) visit(&access->stride[k], state);
+            if (access->index != IR_NONE) visit(&access->index_stride, state);
+        }
+    }
+}
+
+static void drop_sizes(Job *job, Prog *prog) {
+    uint32_t *used = IR_NEW_ARRAY(job, uint32_t, prog->sizes.count + 1);
+    visit_sizes(prog, mark_size, used);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < prog->sizes.count; i++) {
+        if (!used[i]) continue;
+        prog->sizes.at[kept] = prog->sizes.at[i];
+        used[i] = kept++;
+    }
+    prog->sizes.count = kept;
+    visit_sizes(prog, renumber_size, used);
+}
+
+void gen_tidy(Job *job, Prog *prog) {
+    while (drop_unread(job, prog)) continue;
+    drop_empty_nests(prog);
+    drop_bufs(job, prog);
+    drop_sizes(job, prog);
+}

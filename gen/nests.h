@@ -1,0 +1,42 @@
+/* What several Prog passes do to nests. */
+#ifndef GEN_NESTS_H
+#define GEN_NESTS_H
+
+#include "ir/prog.h"
+
+/* The letter of axis i of count in the order of the data's dims: first r, last c, others between. */
+char gen_axis_letter(uint32_t i, uint32_t count, bool inner);
+/* Its place in that order. */
+uint32_t gen_axis_order(char letter);
+
+/* New axes of a nest. Old axis i becomes those of mask[i]: none (its extent is 1), one (kept, moved, or merged with
+ * another), or several (split). */
+typedef struct AxisChange {
+    uint32_t axis_count, row_count;
+    Axis axes[IR_MAX_AXES];
+    uint32_t mask[IR_MAX_AXES];   /* of each old axis: the new ones that stand for it */
+    uint32_t source[IR_MAX_AXES]; /* of each new axis: the old one whose stride it takes, */
+    Poly factor[IR_MAX_AXES];     /* times this */
+} AxisChange;
+
+/* All axes kept as they are: the start of a change. */
+AxisChange gen_axes_kept(Job *job, const Nest *nest);
+void gen_nest_change_axes(Job *job, Prog *prog, Nest *nest, const AxisChange *change);
+
+/* Whether the axes of two nests have equal extents and the same split into row and inner. */
+bool gen_same_axes(const Nest *a, const Nest *b);
+bool gen_same_access(const Nest *nest, const Access *a, const Access *b);
+bool gen_nest_loads(const Nest *nest, uint32_t buf);
+bool gen_nest_stores(const Nest *nest, uint32_t buf);
+/* The only store of a nest to a buf, or NULL. */
+const Stmt *gen_nest_store(const Nest *nest, uint32_t buf);
+bool gen_nest_reduces(const Nest *nest);
+/* Both read one element of a buf at every point of their axes, at the same address. */
+bool gen_share_full_read(const Nest *a, const Nest *b);
+/* b must run after a: it reads a tmp that a stores, or overwrites in place what a reads. */
+bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b);
+
+/* Drops tmp buffers that nobody reads, what only they needed, and sizes that nothing names; renumbers the rest. */
+void gen_tidy(Job *job, Prog *prog);
+
+#endif

@@ -1,0 +1,82 @@
+/* The pass table and the pipeline. In: a graph file and options. Out: the Unit with what the passes made, after any
+ * number of them. Left alone: what each pass does; files, devices. */
+#include "gen/gen.h"
+#include "gen/knobs.h"
+
+#include <string.h>
+
+const Pass gen_passes[] = {
+    {"parse", PASS_GRAPH, "text to values with shapes, dtypes and places", gen_parse},
+    {"expand", PASS_GRAPH, "composites to primitives", gen_expand},
+    {"simplify", PASS_GRAPH, "constants, common subexpressions, dead values", gen_simplify},
+    {"lower", PASS_PROG, "values to loops: a nest for each reduction and stored value", gen_lower},
+    {"axes", PASS_PROG, "drops axes of extent 1, merges neighbours", gen_axes},
+    {"classify", PASS_PROG, "how each reduction runs through memory: INNER, OUTER or MIXED", gen_classify},
+    {"fuse", PASS_PROG, "joins nests that read the same or each other's results", gen_fuse},
+};
+const uint32_t gen_pass_count = sizeof gen_passes / sizeof gen_passes[0];
+
+uint32_t gen_pass_find(const char *name) {
+    for (uint32_t i = 0; i < gen_pass_count; i++)
+        if (!strcmp(gen_passes[i].name, name)) return i;
+    return IR_NONE;
+}
+
+static void verify(Job *job, const Unit *unit, const Pass *pass) {
+    const char *breach = ir_verify(job, unit->prog);
+    if (!breach) return;
+    Text text = ir_text(job);
+    ir_prog_print(&text, unit->prog);
+    IR_BREACH(job, "after %s: %s\n%s", pass->name, breach, ir_text_string(&text));
+}
+
+void gen_run(Job *job, Unit *unit, const char *name, const char *text, size_t count, const GenOptions *options,
+             uint32_t last) {
+    *unit = (Unit){.text = text, .count = count, .options = *options};
+    ir_job_set_source(job, name, text, count);
+    gen_knobs_check(job, options);
+    for (uint32_t i = 0; i <= last && i < gen_pass_count; i++) {
+        const Pass *pass = &gen_passes[i];
+        pass->run(job, unit);
+        if (pass->makes == PASS_PROG && options->verify) verify(job, unit, pass);
+        if (options->after) options->after(options->after_state, job, unit, i);
+    }
+}
+
+void gen_print(Text *text, const Unit *unit, uint32_t pass) {
+    switch (gen_passes[pass].makes) {
+    case PASS_GRAPH: ir_graph_print(text, unit->graph); break;
+    case PASS_PROG: ir_prog_print(text, unit->prog); break;
+    case PASS_PLAN:
+        gen_plan_print(text, unit);
+        ir_prog_print(text, unit->prog);
+        break;
+    case PASS_SOURCE: ir_text_bytes(text, unit->source.device_text, unit->source.device_count); break;
+    }
+}
+
+/* Two reductions that combine the same elements, whether or not they keep the dims. */
+static bool same_reduction(const Value *a, const Value *b) {
+    return a->op == OP_REDUCE && b->op == OP_REDUCE && a->reduction == b->reduction && a->arg[0] == b->arg[0] &&
+           a->dims == b->dims;
+}
+
+uint32_t *gen_depths(Job *job, const Unit *unit) {
+    uint32_t count = unit->expanded->values.count;
+    uint32_t *depth = IR_NEW_ARRAY(job, uint32_t, count + 1);
+    for (uint32_t s = 0; unit->plan && s < unit->plan->steps.count; s++) {
+        const Step *step = &unit->plan->steps.at[s];
+        const Nest *nest = &unit->prog->nests.at[step->nest];
+        for (uint32_t i = 0; i < nest->stmts.count; i++) {
+            const Stmt *stmt = &nest->stmts.at[i];
+            if (stmt->value >= count || !step->depth[i]) continue;
+            if (step->depth[i] > depth[stmt->value]) depth[stmt->value] = step->depth[i];
+        }
+    }
+    /* where two were merged, the one that is left stands for both */
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < count && !depth[i] && unit->expanded->values.at[i].op == OP_REDUCE; k++)
+            if (same_reduction(&unit->expanded->values.at[i], &unit->expanded->values.at[k])) depth[i] = depth[k];
+    }
+    return depth;
+}
