@@ -1,0 +1,168 @@
+/* In: the raw source of a scalar, between its marks. Out: tokens with their places. What other languages write and this
+ * one does not is refused in words that say what to write instead. */
+#include <math.h>
+#include <string.h>
+
+#include "gen/expr.h"
+#include "ir/text.h"
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+Lexer gen_lexer(Job *job, const Doc *scalar) {
+    size_t count;
+    const char *bytes = ir_job_source(job, &count);
+    uint32_t start = scalar->place.start, stop = start + scalar->place.count;
+    if (scalar->style == DOC_SINGLE || scalar->style == DOC_DOUBLE) {
+        start++;
+        stop = stop > start ? stop - 1 : start;
+    }
+    if (scalar->style == DOC_BLOCK) /* `|` or `>`, its indicators and a comment */
+        while (start < stop && bytes[start] != '\n' && bytes[start] != '\r') start++;
+    for (uint32_t at = start; at < stop; at++) {
+        if (scalar->style == DOC_DOUBLE && bytes[at] == '\\')
+            ir_stop_at(job, STATUS_REJECTED, (Place){at, 1},
+                       "no backslash in a quoted expression: use the other quote, '");
+        if (scalar->style == DOC_SINGLE && bytes[at] == '\'')
+            ir_stop_at(job, STATUS_REJECTED, (Place){at, 2},
+                       "no doubled quote in a quoted expression: use the other quote, \"");
+    }
+    return (Lexer){.job = job,
+                   .bytes = bytes,
+                   .at = start,
+                   .stop = stop,
+                   .limit = (uint32_t)count,
+                   .plain = scalar->style == DOC_PLAIN};
+}
+
+Lexer gen_lexer_text(Job *job, const char *text) {
+    uint32_t count = (uint32_t)strlen(text);
+    return (Lexer){.job = job, .bytes = text, .stop = count, .limit = count};
+}
+
+bool gen_read_number(Job *job, const char *bytes, size_t count, double *number, int64_t *integer, bool *is_integer) {
+    size_t sign = count > 0 && (bytes[0] == '-' || bytes[0] == '+') ? 1 : 0;
+    if (count < sign + 1 || !is_digit(bytes[sign])) return false;
+    if (bytes[sign] == '0' && count > sign + 1 && is_digit(bytes[sign + 1])) return false;
+    size_t digits = sign;
+    while (digits < count && is_digit(bytes[digits])) digits++;
+    *is_integer = digits == count;
+    *integer = 0;
+    if (!ir_read_double(job, bytes, count, number) || isinf(*number)) return false;
+    return !*is_integer || ir_read_int(bytes + (bytes[0] == '+'), count - (bytes[0] == '+'), integer);
+}
+
+static Token lex_number(Lexer *lexer) {
+    uint32_t start = lexer->at;
+    while (lexer->at < lexer->stop) {
+        char c = lexer->bytes[lexer->at], last = lexer->at > start ? lexer->bytes[lexer->at - 1] : 0;
+        bool exponent_sign = (c == '-' || c == '+') && (last == 'e' || last == 'E') && lexer->at + 1 < lexer->stop &&
+                             is_digit(lexer->bytes[lexer->at + 1]) && lexer->bytes[start + 1] != 'x';
+        if (!is_digit(c) && !is_letter(c) && c != '.' && !exponent_sign) break;
+        if (c == '.' && lexer->at + 1 < lexer->stop && is_letter(lexer->bytes[lexer->at + 1])) break;
+        lexer->at++;
+    }
+    Token token = {.kind = TOKEN_NUMBER, .place = {start, lexer->at - start}};
+    if (!gen_read_number(lexer->job, lexer->bytes + start, token.place.count, &token.number, &token.integer,
+                         &token.is_integer))
+        ir_stop_at(lexer->job, STATUS_REJECTED, token.place,
+                   "'%.*s' is no number here: write digits, a point with digits on both sides, an exponent, as in 12, "
+                   "0.5 or 1e-5",
+                   (int)(token.place.count < 40 ? token.place.count : 40), lexer->bytes + start);
+    return token;
+}
+
+static Token lex_name(Lexer *lexer) {
+    uint32_t start = lexer->at;
+    while (lexer->at < lexer->stop && (is_letter(lexer->bytes[lexer->at]) || is_digit(lexer->bytes[lexer->at])))
+        lexer->at++;
+    Token token = {.kind = TOKEN_NAME, .place = {start, lexer->at - start}};
+    if (token.place.count > GEN_MAX_NAME)
+        ir_stop_at(lexer->job, STATUS_REJECTED, token.place, "a name has at most %d characters; this one has %u",
+                   GEN_MAX_NAME, token.place.count);
+    token.text = ir_copy_text(lexer->job, lexer->bytes + start, token.place.count);
+    return token;
+}
+
+static Token lex_string(Lexer *lexer) {
+    uint32_t start = lexer->at;
+    char quote = lexer->bytes[lexer->at++];
+    while (lexer->at < lexer->stop && lexer->bytes[lexer->at] != quote) lexer->at++;
+    if (lexer->at == lexer->stop)
+        ir_stop_at(lexer->job, STATUS_REJECTED, (Place){start, 1}, "this quote is never closed");
+    lexer->at++;
+    Token token = {.kind = TOKEN_STRING, .place = {start, lexer->at - start}};
+    token.text = ir_copy_text(lexer->job, lexer->bytes + start + 1, token.place.count - 2);
+    return token;
+}
+
+/* What is written in other languages, and what is said to it. Longer ones first. */
+static const struct {
+    const char *text, *advice;
+} foreign[] = {
+    {"&&", "write & between bools"},
+    {"||", "write | between bools"},
+    {"<<", "shifts are not in the language"},
+    {">>", "shifts are not in the language"},
+    {":=", "give it a node of its own"},
+    {"@", "matrix products are not in the language"},
+    {"^", "write ** for a power"},
+    {"!", "write ~ for not, != for unequal"},
+    {"?", "write where(condition, a, b)"},
+    {";", "an expression has no statements"},
+    {"{", "braces are not in the language"},
+    {"}", "braces are not in the language"},
+    {"#", "an expression has no comments"},
+    {"\\", "a line break needs no backslash"},
+    {"$", "a name has letters, digits and _"},
+    {"`", "a name has letters, digits and _"},
+};
+
+static const char *const symbols[] = {"...", "**", "//", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "<",
+                                      ">",   "&",  "|",  "~",  "(",  ")",  "[",  "]", ",", ":", "=", NULL};
+
+static bool starts(const Lexer *lexer, const char *text) {
+    size_t count = strlen(text);
+    return lexer->stop - lexer->at >= count && memcmp(lexer->bytes + lexer->at, text, count) == 0;
+}
+
+static _Noreturn void refuse_dot(Lexer *lexer) {
+    uint32_t start = lexer->at, stop = start + 1;
+    while (stop < lexer->stop && (is_letter(lexer->bytes[stop]) || is_digit(lexer->bytes[stop]))) stop++;
+    Place place = {start, stop - start};
+    if (stop > start + 1 && is_letter(lexer->bytes[start + 1]))
+        ir_stop_at(lexer->job, STATUS_REJECTED, place, "methods are not in the language: write %.*s(x), not x.%.*s()",
+                   (int)(stop - start - 1 < 40 ? stop - start - 1 : 40), lexer->bytes + start + 1,
+                   (int)(stop - start - 1 < 40 ? stop - start - 1 : 40), lexer->bytes + start + 1);
+    ir_stop_at(lexer->job, STATUS_REJECTED, place, "a number has digits on both sides of its point, as in 0.5");
+}
+
+static Token lex_symbol(Lexer *lexer) {
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        if (!starts(lexer, foreign[i].text) || starts(lexer, "!=")) continue;
+        ir_stop_at(lexer->job, STATUS_REJECTED, (Place){lexer->at, (uint32_t)strlen(foreign[i].text)},
+                   "unexpected '%s': %s", foreign[i].text, foreign[i].advice);
+    }
+    for (size_t i = 0; symbols[i]; i++) {
+        if (!starts(lexer, symbols[i])) continue;
+        Token token = {.kind = TOKEN_SYMBOL, .place = {lexer->at, (uint32_t)strlen(symbols[i])}, .text = symbols[i]};
+        lexer->at += token.place.count;
+        return token;
+    }
+    if (lexer->bytes[lexer->at] == '.') refuse_dot(lexer);
+    uint32_t length = 1;
+    while (lexer->at + length < lexer->stop && (lexer->bytes[lexer->at + length] & 0xc0) == 0x80) length++;
+    ir_stop_at(lexer->job, STATUS_REJECTED, (Place){lexer->at, length}, "unexpected character '%.*s'", (int)length,
+               lexer->bytes + lexer->at);
+}
+
+Token gen_lex(Lexer *lexer) {
+    while (lexer->at < lexer->stop && is_space(lexer->bytes[lexer->at])) lexer->at++;
+    if (lexer->at == lexer->stop) return (Token){.kind = TOKEN_END, .place = {lexer->stop, 0}};
+    char c = lexer->bytes[lexer->at];
+    if (is_digit(c)) return lex_number(lexer);
+    if (is_letter(c)) return lex_name(lexer);
+    if (c == '"' || c == '\'') return lex_string(lexer);
+    return lex_symbol(lexer);
+}
