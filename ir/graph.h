@@ -52,6 +52,7 @@ typedef struct Arg {
     int64_t integer; /* ARG_NUMBER that is_integer; ARG_BOOL */
     Poly size;       /* ARG_SIZE */
     Op op;           /* ARG_OP: on weak operands */
+    uint16_t depth;  /* ARG_OP: of the ARG_OPs below it */
     const char *text;       /* ARG_TEXT */
     uint32_t count;         /* ARG_OP, ARG_LIST */
     const struct Arg *item; /* ARG_OP, ARG_LIST */

@@ -1,0 +1,209 @@
+/* In: operands (Arg) and operators. Out: values of the graph, or weak operands that wait for what they meet. Here are
+ * the rules of weak literals, of None, and of sizes with their exact quotients. Typing itself is ir_graph_op's. */
+#include <math.h>
+#include <string.h>
+
+#include "gen/front.h"
+
+static const char *arg_name(const Arg *arg) {
+    static const char *const names[] = {"None",   "a tensor", "a number", "a size", "an expression of numbers",
+                                        "a bool", "a string", "a list"};
+    return names[arg->kind];
+}
+
+bool gen_arg_is_weak(const Arg *arg) { return arg->kind == ARG_NUMBER || arg->kind == ARG_SIZE || arg->kind == ARG_OP; }
+
+static uint32_t number_value(Front *front, const Arg *arg, const DType *want, Place place) {
+    DType dtype = want ? *want : DTYPE_F32;
+    if (ir_dtype(dtype)->kind != KIND_FLOAT) dtype = arg->is_integer ? DTYPE_I64 : DTYPE_F32;
+    return ir_graph_const(front->job, front->graph, dtype, arg->number, arg->integer, place);
+}
+
+static uint32_t size_value(Front *front, const Arg *arg, Place place) {
+    uint32_t id = ir_graph_add(front->job, front->graph, OP_SIZE, DTYPE_I64, place);
+    front->graph->values.at[id].size = arg->size;
+    return id;
+}
+
+/* What the leaves of a weak expression are: whether a size is among them, and nothing but integers. */
+static void look_at_leaves(const Arg *arg, bool *size, bool *integers) {
+    if (arg->kind == ARG_SIZE) *size = true;
+    if (arg->kind == ARG_NUMBER && !arg->is_integer) *integers = false;
+    if (arg->kind != ARG_OP) return;
+    if (ir_op(arg->op)->rule == RULE_FLOAT) *integers = false;
+    for (uint32_t i = 0; i < arg->count; i++) look_at_leaves(&arg->item[i], size, integers);
+}
+
+static uint32_t weak_op_value(Front *front, const Arg *arg, const DType *want, Place place) {
+    static const DType integer = DTYPE_I64;
+    bool size = false, integers = true;
+    look_at_leaves(arg, &size, &integers);
+    bool is_float = want && ir_dtype(*want)->kind == KIND_FLOAT;
+    if (size && integers)
+        want = &integer;
+    else if ((!integers || ir_op(arg->op)->rule == RULE_FLOAT) && !is_float)
+        want = NULL;
+    uint32_t values[3];
+    for (uint32_t i = 0; i < arg->count; i++) values[i] = gen_arg_value(front, &arg->item[i], want, place);
+    return ir_graph_op(front->job, front->graph, arg->op, values, place);
+}
+
+uint32_t gen_arg_value(Front *front, const Arg *arg, const DType *want, Place place) {
+    switch (arg->kind) {
+    case ARG_VALUE: return arg->value;
+    case ARG_NUMBER: return number_value(front, arg, want, place);
+    case ARG_SIZE: return size_value(front, arg, place);
+    case ARG_OP: return weak_op_value(front, arg, want, place);
+    case ARG_BOOL: return ir_graph_const(front->job, front->graph, DTYPE_BOOL, 0, arg->integer, place);
+    default: break;
+    }
+    ir_stop_at(front->job, STATUS_REJECTED, place, "expected a tensor or a number, found %s", arg_name(arg));
+}
+
+/* ---- sizes ---- */
+
+static void print_size(Text *text, const Front *front, Poly poly) {
+    ir_poly_print(text, poly, ir_graph_dim_names(front->job, front->graph), front->graph->dims.count);
+}
+
+static const char *size_text(Front *front, Poly poly, bool operand) {
+    Text text = ir_text(front->job);
+    print_size(&text, front, poly);
+    const char *plain = ir_text_string(&text);
+    bool atom = poly.count <= 1 && !strpbrk(plain, "*/- ");
+    return operand && !atom ? ir_format(front->job, "(%s)", plain) : plain;
+}
+
+/* The dim that stands for an exact quotient of fixed dims: one for each text. */
+static Poly derived_dim(Front *front, Poly a, Poly b, Place place) {
+    bool overflow = false;
+    int64_t above, below;
+    const int64_t *fixed = ir_graph_fixed(front->job, front->graph);
+    uint32_t count = front->graph->dims.count;
+    const char *name = ir_format(front->job, "%s/%s", size_text(front, a, true), size_text(front, b, true));
+    if (!ir_poly_is_int(ir_poly_fold(front->job, a, fixed, count, &overflow), &above) ||
+        !ir_poly_is_int(ir_poly_fold(front->job, b, fixed, count, &overflow), &below) || overflow)
+        ir_stop_at(front->job, STATUS_REJECTED, place,
+                   "%s is not exact for every size: only fixed dims divide into a size", name);
+    if (below == 0) ir_stop_at(front->job, STATUS_REJECTED, place, "%s divides by 0", name);
+    if (above % below != 0)
+        ir_stop_at(front->job, STATUS_REJECTED, place, "%s is not exact: %lld does not divide by %lld", name,
+                   (long long)above, (long long)below);
+    if (above / below < 0) ir_stop_at(front->job, STATUS_REJECTED, place, "%s is negative", name);
+    for (uint32_t i = 0; i < count; i++)
+        if (front->graph->dims.at[i].derived && strcmp(front->graph->dims.at[i].name, name) == 0)
+            return ir_poly_symbol(front->job, i);
+    *IR_PUSH(front->job, &front->graph->dims) = (Dim){
+        .name = name, .value = above / below, .hint = -1, .max = -1, .multiple = 1, .derived = true, .place = place};
+    return ir_poly_symbol(front->job, count);
+}
+
+static Poly divide(Front *front, Poly a, Poly b, Place place) {
+    Poly quotient;
+    int64_t value;
+    if (ir_poly_is_int(b, &value) && value == 0) ir_stop_at(front->job, STATUS_REJECTED, place, "a size divides by 0");
+    if (ir_poly_div(front->job, a, b, &quotient)) return quotient;
+    if (ir_poly_is_int(a, &value) && ir_poly_is_int(b, &value))
+        ir_stop_at(front->job, STATUS_REJECTED, place, "%s/%s is not exact", size_text(front, a, true),
+                   size_text(front, b, true));
+    return derived_dim(front, a, b, place);
+}
+
+static Poly combine(Front *front, Op op, Poly a, Poly b, Place place) {
+    bool overflow = false;
+    Poly result = op == OP_ADD   ? ir_poly_add(front->job, a, b, &overflow)
+                  : op == OP_SUB ? ir_poly_sub(front->job, a, b, &overflow)
+                                 : ir_poly_mul(front->job, a, b, &overflow);
+    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62");
+    return result;
+}
+
+Poly gen_arg_size(Front *front, const Arg *arg, Place place, const char *what) {
+    if (arg->kind == ARG_SIZE) return arg->size;
+    if (arg->kind == ARG_NUMBER && arg->is_integer) {
+        if (arg->integer >= IR_MAX_EXTENT || arg->integer <= -IR_MAX_EXTENT)
+            ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62");
+        return ir_poly_int(front->job, arg->integer);
+    }
+    if (arg->kind == ARG_OP) {
+        Poly item[2] = {{0}, {0}};
+        bool known = arg->op == OP_ADD || arg->op == OP_SUB || arg->op == OP_MUL || arg->op == OP_NEG ||
+                     arg->op == OP_DIV || arg->op == OP_FLOORDIV;
+        for (uint32_t i = 0; known && i < arg->count; i++) item[i] = gen_arg_size(front, &arg->item[i], place, what);
+        if (arg->op == OP_NEG) return combine(front, OP_SUB, ir_poly_int(front->job, 0), item[0], place);
+        if (arg->op == OP_DIV || arg->op == OP_FLOORDIV) return divide(front, item[0], item[1], place);
+        if (known) return combine(front, arg->op, item[0], item[1], place);
+    }
+    ir_stop_at(front->job, STATUS_REJECTED, place,
+               "expected %s made of whole numbers, dims, + - * and exact /, found %s", what, arg_name(arg));
+}
+
+/* ---- operators ---- */
+
+static Arg weak_op(Front *front, Op op, const Arg *args, uint32_t count, Place place) {
+    if (op == OP_NEG && args[0].kind == ARG_NUMBER) {
+        Arg result = args[0];
+        result.place = place;
+        result.integer = result.integer == INT64_MIN ? INT64_MIN : -result.integer;
+        result.number = result.is_integer && result.integer == 0 ? 0.0 : -result.number;
+        return result;
+    }
+    bool sizes = true, any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        any = any || args[i].kind == ARG_SIZE;
+        sizes = sizes && (args[i].kind == ARG_SIZE || (args[i].kind == ARG_NUMBER && args[i].is_integer));
+    }
+    if (any && sizes && (op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG)) {
+        Poly zero = {0};
+        Poly a = op == OP_NEG ? zero : gen_arg_size(front, &args[0], place, "a size");
+        Poly b = gen_arg_size(front, &args[count - 1], place, "a size");
+        return (Arg){.kind = ARG_SIZE, .place = place, .size = combine(front, op == OP_NEG ? OP_SUB : op, a, b, place)};
+    }
+    Arg result = {.kind = ARG_OP, .place = place, .op = op, .count = count};
+    for (uint32_t i = 0; i < count; i++)
+        if (args[i].kind == ARG_OP && args[i].depth >= result.depth) result.depth = (uint16_t)(args[i].depth + 1);
+    if (result.depth >= GEN_MAX_NESTING)
+        ir_stop_at(front->job, STATUS_REJECTED, place, "an expression of numbers has at most %d operations in a row",
+                   GEN_MAX_NESTING);
+    Arg *copy = IR_NEW_ARRAY(front->job, Arg, count);
+    memcpy(copy, args, count * sizeof *copy);
+    result.item = copy;
+    return result;
+}
+
+/* The dtype that weak operands take from the others. */
+static bool strong_dtype(const Front *front, Op op, const Arg *args, uint32_t count, DType *dtype) {
+    bool found = false;
+    for (uint32_t i = ir_op(op)->rule == RULE_WHERE ? 1 : 0; i < count; i++) {
+        bool size = false, integers = true;
+        look_at_leaves(&args[i], &size, &integers);
+        if (gen_arg_is_weak(&args[i]) && !(size && integers)) continue;
+        DType own = args[i].kind == ARG_VALUE  ? ir_compute_dtype(front->graph->values.at[args[i].value].dtype)
+                    : args[i].kind == ARG_BOOL ? DTYPE_BOOL
+                                               : DTYPE_I64;
+        *dtype = found ? ir_promote(*dtype, own) : own;
+        found = true;
+    }
+    return found && (ir_op(op)->rule != RULE_FLOAT || ir_dtype(*dtype)->kind == KIND_FLOAT);
+}
+
+Arg gen_apply(Front *front, Op op, const Arg *args, uint32_t count, Place place, bool composite) {
+    bool skips = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV ||
+                 (composite && (op == OP_MAXIMUM || op == OP_MINIMUM));
+    if (skips && args[1].kind == ARG_NONE) return args[0];
+    if (skips && args[0].kind == ARG_NONE) return args[1];
+    OpRule rule = ir_op(op)->rule;
+    bool weak = rule == RULE_ARITHMETIC || rule == RULE_FLOAT;
+    for (uint32_t i = 0; i < count; i++) {
+        if (args[i].kind == ARG_NONE || args[i].kind == ARG_TEXT || args[i].kind == ARG_LIST)
+            ir_stop_at(front->job, STATUS_REJECTED, place, "%s takes tensors and numbers, found %s",
+                       *ir_op(op)->symbol ? ir_op(op)->symbol : ir_op(op)->name, arg_name(&args[i]));
+        weak = weak && gen_arg_is_weak(&args[i]);
+    }
+    if (weak) return weak_op(front, op, args, count, place);
+    DType dtype;
+    bool strong = strong_dtype(front, op, args, count, &dtype);
+    uint32_t values[3];
+    for (uint32_t i = 0; i < count; i++) values[i] = gen_arg_value(front, &args[i], strong ? &dtype : NULL, place);
+    return (Arg){.kind = ARG_VALUE, .place = place, .value = ir_graph_op(front->job, front->graph, op, values, place)};
+}

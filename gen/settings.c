@@ -1,0 +1,66 @@
+/* -D, --hint and --fix, applied to the dims and types that a file declares. What is wrong in them is a usage error. */
+#include <string.h>
+
+#include "gen/front.h"
+
+static const Symbol *find_setting(Front *front, const char *option, const Setting *setting, bool types) {
+    const Symbol *symbol = gen_name_find(front, setting->name);
+    if (symbol && (symbol->kind == SYMBOL_DIM || (types && symbol->kind == SYMBOL_TYPE))) return symbol;
+    uint32_t kinds = 1u << SYMBOL_DIM | (types ? 1u << SYMBOL_TYPE : 0);
+    ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "%s %s=%s: the graph has no dim%s '%s'%s", option,
+               setting->name, setting->value, types ? " or type" : "", setting->name,
+               gen_name_hint(front, setting->name, kinds, NULL, 0));
+}
+
+static int64_t setting_number(Front *front, const char *option, const Setting *setting, const Dim *dim) {
+    int64_t value;
+    if (!ir_read_int(setting->value, strlen(setting->value), &value) || value < 0 || value >= IR_MAX_EXTENT)
+        ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0},
+                   "%s %s=%s: expected a whole number from 0 up to 2^62 - 1, found '%s'", option, setting->name,
+                   setting->value, setting->value);
+    if (dim->max >= 0 && value > dim->max)
+        ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "%s %s=%s: the graph's max is %lld", option, setting->name,
+                   setting->value, (long long)dim->max);
+    if (value % dim->multiple != 0)
+        ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "%s %s=%s: the graph says a multiple of %lld", option,
+                   setting->name, setting->value, (long long)dim->multiple);
+    return value;
+}
+
+static void define(Front *front, const Setting *setting) {
+    const Symbol *symbol = find_setting(front, "-D", setting, true);
+    if (symbol->kind == SYMBOL_DIM) {
+        Dim *dim = &front->graph->dims.at[symbol->index];
+        int64_t value = setting_number(front, "-D", setting, dim);
+        if (dim->value >= 0) dim->value = value; /* of an any dim: a value for run, which never changes the plan */
+        return;
+    }
+    DType dtype;
+    if (ir_dtype_find(setting->value, strlen(setting->value), &dtype)) {
+        front->types.at[symbol->index].dtype = dtype;
+        return;
+    }
+    IR_LIST(const char *) names = {0};
+    for (uint32_t i = 0; i < DTYPE_COUNT; i++) *IR_PUSH(front->job, &names) = ir_dtype((DType)i)->name;
+    ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "-D %s=%s: expected a dtype, found '%s'%s", setting->name,
+               setting->value, setting->value, gen_name_hint(front, setting->value, 0, names.at, names.count));
+}
+
+void gen_apply_settings(Front *front) {
+    const GenOptions *options = front->options;
+    for (uint32_t i = 0; options && i < options->define_count; i++) define(front, &options->defines[i]);
+    for (uint32_t i = 0; options && i < options->hint_count; i++) {
+        Dim *dim = &front->graph->dims.at[find_setting(front, "--hint", &options->hints[i], false)->index];
+        if (dim->value >= 0)
+            ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "--hint %s=%s: '%s' is fixed at %lld; use -D or --fix",
+                       dim->name, options->hints[i].value, dim->name, (long long)dim->value);
+        Dim free = {.max = -1, .multiple = 1}; /* a hint never limits and is never limited */
+        dim->hint = setting_number(front, "--hint", &options->hints[i], &free);
+    }
+    for (uint32_t i = 0; options && i < options->fix_count; i++) {
+        Dim *dim = &front->graph->dims.at[find_setting(front, "--fix", &options->fixes[i], false)->index];
+        dim->value = setting_number(front, "--fix", &options->fixes[i], dim);
+        dim->hint = dim->max = -1;
+        dim->multiple = 1;
+    }
+}

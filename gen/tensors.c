@@ -1,0 +1,356 @@
+/* In: the sections inputs, scalars and outputs. Out: the graph's tensors with shapes, strides and alignments, and the
+ * values of inputs and scalars. */
+#include <math.h>
+#include <string.h>
+
+#include "gen/front.h"
+
+static Poly folded(Front *front, Poly poly, bool *overflow) {
+    return ir_poly_fold(front->job, poly, ir_graph_fixed(front->job, front->graph), front->graph->dims.count, overflow);
+}
+
+void gen_check_shape(Front *front, const Shape *shape, Place place) {
+    bool overflow = false;
+    Poly product = ir_poly_int(front->job, 1);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        int64_t extent;
+        Poly poly = folded(front, shape->extent[i], &overflow);
+        if (ir_poly_is_int(poly, &extent) && extent < 0)
+            ir_stop_at(front->job, STATUS_REJECTED, place, "dim %u has the extent %lld: an extent is at least 0", i,
+                       (long long)extent);
+        product = ir_poly_mul(front->job, product, poly, &overflow);
+    }
+    for (uint32_t i = 0; i < product.count; i++) overflow = overflow || product.terms[i].coefficient >= IR_MAX_EXTENT;
+    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "extents and their products must stay below 2^62");
+}
+
+static Poly size_of(Front *front, const Ast *ast, const char *what) {
+    Arg arg = gen_build(front, NULL, ast);
+    return gen_arg_size(front, &arg, ast->place, what);
+}
+
+static const Ast *read_list(Front *front, const Doc *doc, const char *what) {
+    if (doc->kind == DOC_SCALAR) return gen_read_expression(front->job, doc, what);
+    if (doc->kind == DOC_MAP) ir_stop_at(front->job, STATUS_REJECTED, doc->place, "expected %s, found a map", what);
+    Ast *list = IR_NEW(front->job, Ast);
+    *list = (Ast){.kind = AST_LIST, .place = doc->place, .count = doc->size};
+    list->item = IR_NEW_ARRAY(front->job, Ast *, doc->size);
+    for (uint32_t i = 0; i < doc->size; i++) list->item[i] = gen_read_expression(front->job, doc->items[i], "a size");
+    return list;
+}
+
+static uint8_t read_sizes(Front *front, Ast *const *items, uint32_t count, Poly *sizes, Place place, const char *what) {
+    if (count > IR_MAX_RANK)
+        ir_stop_at(front->job, STATUS_REJECTED, place, "a tensor has at most %d dims, found %u", IR_MAX_RANK, count);
+    for (uint32_t i = 0; i < count; i++) sizes[i] = size_of(front, items[i], what);
+    return (uint8_t)count;
+}
+
+/* `E[M, N]`; has_shape is false for `E`. */
+static void read_type_text(Front *front, const Doc *doc, Tensor *tensor, bool *has_shape) {
+    const Ast *ast = gen_read_expression(front->job, doc, "a type");
+    const Ast *base = ast->kind == AST_INDEX ? ast->item[0] : ast;
+    if (base->kind != AST_NAME)
+        ir_stop_at(front->job, STATUS_REJECTED, ast->place, "expected a type, as in bf16[M, N]");
+    tensor->dtype = gen_find_dtype(front, base->text, base->place);
+    *has_shape = ast->kind == AST_INDEX;
+    if (*has_shape)
+        tensor->shape.rank =
+            read_sizes(front, ast->item + 1, ast->count - 1, tensor->shape.extent, ast->place, "an extent");
+}
+
+static void read_strides(Front *front, const Doc *doc, Tensor *tensor) {
+    const Ast *list = read_list(front, doc, "a list of strides");
+    if (list->kind != AST_LIST)
+        ir_stop_at(front->job, STATUS_REJECTED, list->place, "strides are a list of sizes, as in [ldx, 1]");
+    uint32_t count = read_sizes(front, list->item, list->count, tensor->stride, list->place, "a stride");
+    if (count != tensor->shape.rank)
+        ir_stop_at(front->job, STATUS_REJECTED, list->place, "%u strides for %u dims", count, tensor->shape.rank);
+    bool overflow = false;
+    Poly span = ir_poly_int(front->job, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t stride;
+        Poly poly = folded(front, tensor->stride[i], &overflow);
+        if (ir_poly_is_int(poly, &stride) && stride < 0)
+            ir_stop_at(front->job, STATUS_REJECTED, list->item[i]->place, "a stride is at least 0, found %lld",
+                       (long long)stride);
+        Poly extent = folded(front, tensor->shape.extent[i], &overflow);
+        span = ir_poly_add(front->job, span, ir_poly_mul(front->job, extent, poly, &overflow), &overflow);
+    }
+    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, list->place, "extents times strides must stay below 2^62");
+    tensor->contiguous = false;
+}
+
+static void set_contiguous(Front *front, Tensor *tensor) {
+    bool overflow = false;
+    Poly stride = ir_poly_int(front->job, 1);
+    for (uint32_t i = tensor->shape.rank; i-- > 0;) {
+        tensor->stride[i] = stride;
+        stride = ir_poly_mul(front->job, stride, tensor->shape.extent[i], &overflow);
+    }
+    if (overflow)
+        ir_stop_at(front->job, STATUS_REJECTED, tensor->place, "extents and their products must stay below 2^62");
+    tensor->contiguous = true;
+}
+
+static int64_t read_align(Front *front, const Doc *doc) {
+    int64_t align;
+    if (doc->kind != DOC_SCALAR || !ir_read_int(doc->text, doc->count, &align) || align < 1 || align > 65536 ||
+        (align & (align - 1)) != 0)
+        ir_stop_at(front->job, STATUS_REJECTED, doc->place, "align is a power of two, in bytes, up to 65536");
+    return align;
+}
+
+/* What inputs and outputs share: dtype, shape, strides, align. */
+static void read_tensor(Front *front, const Doc *item, Tensor *tensor, bool *has_shape) {
+    *has_shape = false;
+    if (item->kind != DOC_MAP) {
+        read_type_text(front, item, tensor, has_shape);
+        return;
+    }
+    const Doc *dtype = gen_doc_find(item, "dtype"), *shape = gen_doc_find(item, "shape");
+    const Doc *align = gen_doc_find(item, "align");
+    if (!dtype) ir_stop_at(front->job, STATUS_REJECTED, tensor->place, "'%s' has no dtype", tensor->name);
+    if (dtype->kind != DOC_SCALAR) ir_stop_at(front->job, STATUS_REJECTED, dtype->place, "expected a dtype");
+    tensor->dtype = gen_find_dtype(front, dtype->text, dtype->place);
+    if (shape) {
+        const Ast *list = read_list(front, shape, "a shape");
+        if (list->kind != AST_LIST)
+            ir_stop_at(front->job, STATUS_REJECTED, list->place, "a shape is a list of sizes, as in [M, N]");
+        tensor->shape.rank = read_sizes(front, list->item, list->count, tensor->shape.extent, list->place, "an extent");
+        *has_shape = true;
+    }
+    if (align) tensor->align = read_align(front, align);
+}
+
+static void read_input(Front *front, const Doc *key, const Doc *item) {
+    static const char *const fields[] = {"dtype", "shape", "strides", "align"};
+    bool has_shape;
+    Tensor tensor = {.name = key->text, .place = key->place, .inplace = IR_NONE, .value = IR_NONE};
+    if (item->kind == DOC_MAP) gen_check_fields(front, item, fields, 4, "field of an input");
+    gen_name_add(front, SYMBOL_INPUT, front->graph->inputs.count, key, "an input's name");
+    *IR_PUSH(front->job, &front->graph->inputs) = tensor;
+    uint32_t index = front->graph->inputs.count - 1;
+    uint32_t id = ir_graph_add(front->job, front->graph, OP_INPUT, DTYPE_F32, key->place);
+    front->graph->values.at[id].tensor = index;
+    front->graph->values.at[id].name = key->text;
+    read_tensor(front, item, &tensor, &has_shape);
+    if (!has_shape)
+        ir_stop_at(front->job, STATUS_REJECTED, item->place, "'%s' needs its dims: %s[M, N], or %s[] for one element",
+                   key->text, ir_dtype(tensor.dtype)->name, ir_dtype(tensor.dtype)->name);
+    gen_check_shape(front, &tensor.shape, item->place);
+    set_contiguous(front, &tensor);
+    const Doc *strides = item->kind == DOC_MAP ? gen_doc_find(item, "strides") : NULL;
+    if (strides) read_strides(front, strides, &tensor);
+    front->graph->inputs.at[index] = tensor;
+    front->graph->values.at[id].dtype = tensor.dtype;
+    front->graph->values.at[id].shape = tensor.shape;
+}
+
+void gen_read_inputs(Front *front, const Doc *section) { gen_read_entries(front, section, "inputs", read_input); }
+
+static void read_default(Front *front, const Doc *doc, Tensor *tensor) {
+    double number = 0;
+    int64_t integer = 0;
+    bool is_integer = false;
+    Kind kind = ir_dtype(tensor->dtype)->kind;
+    if (doc->kind != DOC_SCALAR) ir_stop_at(front->job, STATUS_REJECTED, doc->place, "expected a number");
+    const char *text = doc->text, *bare = text + (*text == '-');
+    bool infinite = strcmp(bare, "inf") == 0, nan = strcmp(text, "nan") == 0;
+    bool truth = kind == KIND_BOOL && (strcmp(text, "True") == 0 || strcmp(text, "False") == 0);
+    bool read = gen_read_number(front->job, text, doc->count, &number, &integer, &is_integer);
+    if (kind == KIND_FLOAT && (infinite || nan)) {
+        number = nan ? (double)NAN : *text == '-' ? -HUGE_VAL : HUGE_VAL;
+        read = true;
+    }
+    if (truth) integer = *text == 'T';
+    if (kind == KIND_INT) read = read && is_integer && ir_wrap_int(tensor->dtype, integer) == integer;
+    if (kind == KIND_BOOL ? !truth : !read)
+        ir_stop_at(front->job, STATUS_REJECTED, doc->place, "'%.40s' is no default for a scalar of %s", text,
+                   ir_dtype(tensor->dtype)->name);
+    tensor->has_default = true;
+    if (kind == KIND_FLOAT)
+        tensor->default_float = ir_round(tensor->dtype, number);
+    else
+        tensor->default_int = integer;
+}
+
+static void read_scalar(Front *front, const Doc *key, const Doc *item) {
+    static const char *const fields[] = {"dtype", "default"};
+    Tensor tensor = {.name = key->text,
+                     .place = key->place,
+                     .inplace = IR_NONE,
+                     .value = IR_NONE,
+                     .dtype = DTYPE_F32,
+                     .contiguous = true};
+    gen_name_add(front, SYMBOL_SCALAR, front->graph->scalars.count, key, "a scalar's name");
+    *IR_PUSH(front->job, &front->graph->scalars) = tensor;
+    uint32_t index = front->graph->scalars.count - 1;
+    uint32_t id = ir_graph_add(front->job, front->graph, OP_SCALAR, DTYPE_F32, key->place);
+    front->graph->values.at[id].tensor = index;
+    front->graph->values.at[id].name = key->text;
+    if (item->kind == DOC_MAP) {
+        gen_check_fields(front, item, fields, 2, "field of a scalar");
+        const Doc *dtype = gen_doc_find(item, "dtype"), *value = gen_doc_find(item, "default");
+        if (dtype && dtype->kind != DOC_SCALAR)
+            ir_stop_at(front->job, STATUS_REJECTED, dtype->place, "expected a dtype");
+        if (dtype) tensor.dtype = gen_find_dtype(front, dtype->text, dtype->place);
+        if (value) read_default(front, value, &tensor);
+    } else {
+        read_default(front, item, &tensor);
+    }
+    front->graph->scalars.at[index] = tensor;
+    front->graph->values.at[id].dtype = tensor.dtype;
+}
+
+void gen_read_scalars(Front *front, const Doc *section) { gen_read_entries(front, section, "scalars", read_scalar); }
+
+/* ---- outputs ---- */
+
+static const char *shape_text(Front *front, DType dtype, const Shape *shape) {
+    Text text = ir_text(front->job);
+    ir_print_type(&text, front->graph, dtype, shape);
+    return ir_text_string(&text);
+}
+
+static bool same_shape(const Shape *a, const Shape *b) {
+    bool same = a->rank == b->rank;
+    for (uint32_t i = 0; same && i < a->rank; i++) same = ir_poly_equal(a->extent[i], b->extent[i]);
+    return same;
+}
+
+/* The value that the output stores; IR_NONE where its node is broken. */
+static uint32_t find_stored(Front *front, const Doc *key, const Doc *of) {
+    if (of && of->kind != DOC_SCALAR) ir_stop_at(front->job, STATUS_REJECTED, of->place, "expected a node's name");
+    const Doc *from = of ? of : key;
+    Symbol *symbol = gen_name_find(front, from->text);
+    uint32_t kinds = 1u << SYMBOL_NODE | (of ? 1u << SYMBOL_INPUT : 0);
+    if (!symbol || (symbol->kind != SYMBOL_NODE && symbol->kind != SYMBOL_INPUT))
+        ir_stop_at(front->job, STATUS_REJECTED, from->place, "there is no node '%.64s'%s", from->text,
+                   gen_name_hint(front, from->text, kinds, NULL, 0));
+    if (symbol->kind == SYMBOL_INPUT && !of)
+        ir_stop_at(front->job, STATUS_REJECTED, key->place,
+                   "'%s' is an input: an output that copies it needs a name of its own and 'of: %s'", key->text,
+                   key->text);
+    const Symbol *taken = gen_name_find(front, key->text);
+    if (taken && taken != symbol && taken->kind != SYMBOL_NODE) {
+        ir_error(front->job, key->place, "the name '%s' is taken", key->text);
+        ir_note(front->job, taken->place, "it is here");
+        ir_stop(front->job, STATUS_REJECTED);
+    }
+    symbol->used = true;
+    return symbol->kind == SYMBOL_INPUT ? symbol->index : front->nodes.at[symbol->index].value;
+}
+
+static void read_inplace(Front *front, const Doc *doc, Tensor *tensor) {
+    const Ast *ast = gen_read_expression(front->job, doc, "an input");
+    const Ast *base = ast->kind == AST_INDEX ? ast->item[0] : ast;
+    const Symbol *symbol = base->kind == AST_NAME ? gen_name_find(front, base->text) : NULL;
+    if (!symbol || symbol->kind != SYMBOL_INPUT)
+        ir_stop_at(front->job, STATUS_REJECTED, ast->place, "inplace names an input or a slice of one%s",
+                   base->kind == AST_NAME ? gen_name_hint(front, base->text, 1u << SYMBOL_INPUT, NULL, 0) : "");
+    const Tensor *input = &front->graph->inputs.at[symbol->index];
+    tensor->inplace = symbol->index;
+    if (ast->kind != AST_INDEX) return;
+    uint32_t count;
+    tensor->inplace_items = gen_build_items(front, NULL, ast, &input->shape, &count);
+    tensor->inplace_item_count = (uint8_t)count;
+    for (uint32_t i = 0; i < count; i++)
+        if (tensor->inplace_items[i].kind != ITEM_RANGE && tensor->inplace_items[i].kind != ITEM_AT)
+            ir_stop_at(front->job, STATUS_REJECTED, ast->place, "a slice for inplace has ranges and indices only");
+}
+
+/* Shape and strides of what an output may overwrite. The slice is typed as any index is, in a graph thrown away. */
+static void place_inplace(Front *front, Tensor *tensor, Place place) {
+    const Tensor *input = &front->graph->inputs.at[tensor->inplace];
+    Graph scratch = *front->graph;
+    scratch.values.at = NULL;
+    scratch.values.count = scratch.values.capacity = 0;
+    uint32_t id = ir_graph_add(front->job, &scratch, OP_INPUT, input->dtype, input->place);
+    scratch.values.at[id].shape = input->shape;
+    if (tensor->inplace_items)
+        id = ir_graph_index(front->job, &scratch, id, tensor->inplace_items, tensor->inplace_item_count, place);
+    const Shape *shape = &scratch.values.at[id].shape;
+    if (input->dtype != tensor->dtype || !same_shape(shape, &tensor->shape)) {
+        ir_error(front->job, place, "an output in place of '%s' has its dtype and shape, %s, found %s", input->name,
+                 shape_text(front, input->dtype, shape), shape_text(front, tensor->dtype, &tensor->shape));
+        ir_note(front->job, input->place, "the input");
+        ir_stop(front->job, STATUS_REJECTED);
+    }
+    Poly stride[IR_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < input->shape.rank; i++)
+        if (!tensor->inplace_items || tensor->inplace_items[i].kind == ITEM_RANGE) stride[rank++] = input->stride[i];
+    bool same = true;
+    for (uint32_t i = 0; i < rank; i++) same = same && ir_poly_equal(stride[i], tensor->stride[i]);
+    if (!tensor->contiguous && !same)
+        ir_stop_at(front->job, STATUS_REJECTED, place, "an output in place of '%s' has its strides", input->name);
+    tensor->contiguous = tensor->contiguous && same;
+    memcpy(tensor->stride, stride, rank * sizeof *stride);
+}
+
+/* An element of an output is stored once: strides that are known must not make two elements meet. */
+static void check_injective(Front *front, const Tensor *tensor, Place place) {
+    bool overflow = false, done[IR_MAX_RANK] = {false};
+    int64_t extent[IR_MAX_RANK], stride[IR_MAX_RANK], reach = 0;
+    for (uint32_t i = 0; i < tensor->shape.rank; i++) {
+        bool zero = ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride[i]) && stride[i] == 0;
+        bool known = ir_poly_is_int(folded(front, tensor->shape.extent[i], &overflow), &extent[i]);
+        if (zero && !(known && extent[i] <= 1))
+            ir_stop_at(front->job, STATUS_REJECTED, place, "an output's stride of 0 makes elements of dim %u meet", i);
+        if (!known || !ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride[i])) return;
+        if (extent[i] == 0) return;
+    }
+    for (uint32_t n = 0; n < tensor->shape.rank; n++) {
+        uint32_t least = IR_NONE;
+        for (uint32_t i = 0; i < tensor->shape.rank; i++)
+            if (!done[i] && (least == IR_NONE || stride[i] < stride[least])) least = i;
+        done[least] = true;
+        if (extent[least] > 1 && stride[least] <= reach)
+            ir_stop_at(front->job, STATUS_REJECTED, place, "the output's strides make elements of dim %u meet others",
+                       least);
+        reach += (extent[least] - 1) * stride[least];
+    }
+}
+
+static void read_output(Front *front, const Doc *key, const Doc *item) {
+    static const char *const fields[] = {"dtype", "shape", "strides", "align", "of", "inplace", "accumulate"};
+    bool has_shape, map = item->kind == DOC_MAP;
+    Tensor tensor = {.name = key->text, .place = key->place, .inplace = IR_NONE};
+    if (map) gen_check_fields(front, item, fields, 7, "field of an output");
+    gen_check_name(front->job, key->text, key->count, key->place, "an output's name");
+    tensor.value = find_stored(front, key, map ? gen_doc_find(item, "of") : NULL);
+    read_tensor(front, item, &tensor, &has_shape);
+    if (tensor.value == IR_NONE) return;
+    const Value *value = &front->graph->values.at[tensor.value];
+    if (has_shape && !same_shape(&tensor.shape, &value->shape)) {
+        ir_error(front->job, item->place, "the output is declared %s, its node is %s",
+                 shape_text(front, tensor.dtype, &tensor.shape), shape_text(front, value->dtype, &value->shape));
+        ir_note(front->job, value->place, "the node");
+        ir_stop(front->job, STATUS_REJECTED);
+    }
+    tensor.shape = value->shape;
+    set_contiguous(front, &tensor);
+    const Doc *strides = map ? gen_doc_find(item, "strides") : NULL;
+    const Doc *inplace = map ? gen_doc_find(item, "inplace") : NULL;
+    const Doc *accumulate = map ? gen_doc_find(item, "accumulate") : NULL;
+    if (strides) read_strides(front, strides, &tensor);
+    if (inplace) {
+        read_inplace(front, inplace, &tensor);
+        place_inplace(front, &tensor, inplace->place);
+    }
+    check_injective(front, &tensor, strides ? strides->place : key->place);
+    if (accumulate) {
+        bool truth = accumulate->kind == DOC_SCALAR &&
+                     (strcmp(accumulate->text, "true") == 0 || strcmp(accumulate->text, "True") == 0);
+        bool lie = accumulate->kind == DOC_SCALAR &&
+                   (strcmp(accumulate->text, "false") == 0 || strcmp(accumulate->text, "False") == 0);
+        if (!truth && !lie) ir_stop_at(front->job, STATUS_REJECTED, accumulate->place, "accumulate is true or false");
+        if (truth && ir_dtype(tensor.dtype)->kind == KIND_BOOL)
+            ir_stop_at(front->job, STATUS_REJECTED, accumulate->place, "bools do not accumulate");
+        tensor.accumulate = truth;
+    }
+    *IR_PUSH(front->job, &front->graph->outputs) = tensor;
+}
+
+void gen_read_outputs(Front *front, const Doc *section) { gen_read_entries(front, section, "outputs", read_output); }
