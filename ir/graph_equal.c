@@ -62,7 +62,7 @@ static bool same_value(const Value *a, const Value *b) {
     case OP_IOTA: return ir_poly_equal(a->size, b->size);
     case OP_REDUCE: return a->reduction == b->reduction && a->dims == b->dims && a->keepdim == b->keepdim;
     case OP_INDEX: return a->item_count == b->item_count && same_items(a->items, b->items, a->item_count);
-    case OP_COMPOSITE: return a->call == b->call;
+    case OP_COMPOSITE: return ir_call_equal(a->call, b->call);
     default: return true;
     }
 }
