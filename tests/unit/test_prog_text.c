@@ -16,6 +16,21 @@ static const char *const goldens[] = {
     "tests/golden/rms_norm_bwd.partial.ir",
     "tests/golden/rms_norm_bwd.reorder.ir",
     "tests/golden/rms_norm_bwd.fuse.ir",
+    "tests/ir/adaln_dscale.ir",
+    "tests/ir/add_rms_norm_bwd.ir",
+    "tests/ir/batch_norm_stats.ir",
+    "tests/ir/fp8_block.ir",
+    "tests/ir/gather.ir",
+    "tests/ir/group_norm.ir",
+    "tests/ir/layer_norm.ir",
+    "tests/ir/layer_norm_bwd.ir",
+    "tests/ir/mixed_weight.ir",
+    "tests/ir/online_softmax.ir",
+    "tests/ir/rank6.ir",
+    "tests/ir/rope.ir",
+    "tests/ir/softmax_bwd.ir",
+    "tests/ir/softmax_mid.ir",
+    "tests/ir/welford.ir",
 };
 #define GOLDENS (sizeof goldens / sizeof *goldens)
 
@@ -206,27 +221,42 @@ static void malformed_text_is_refused_at_its_place(void **unused) {
 
 /* Mutations ------------------------------------------------------------------------------------------------------ */
 
-static char *mutate(Job *job, Random *random, const char *text, size_t *count) {
-    char *bytes = ir_alloc(job, 2 * *count + 64);
-    memcpy(bytes, text, *count);
-    for (uint32_t edits = 1 + random_below(random, 3); edits > 0 && *count > 0; edits--) {
-        size_t at = random_below(random, (uint32_t)*count);
-        size_t run = 1 + random_below(random, random_below(random, 4) ? 3 : 40);
-        if (run > *count - at) run = *count - at;
-        switch (random_below(random, 5)) {
-        case 0: /* delete */
-            memmove(bytes + at, bytes + at + run, *count - at - run);
-            *count -= run;
-            break;
-        case 1: /* duplicate */
-            memmove(bytes + at + run, bytes + at, *count - at);
-            *count += run;
-            break;
-        case 2: bytes[at] = (char)(bytes[at] ^ (1 << random_below(random, 8))); break;
-        case 3: bytes[at] = (char)random_below(random, 256); break;
-        default: bytes[at] = "0123456789%#<>[]{}(),|:*+-=$ \nrcpMPsx"[random_below(random, 38)];
-        }
+static void remove_bytes(char *bytes, size_t *count, size_t at, size_t run) {
+    memmove(bytes + at, bytes + at + run, *count - at - run);
+    *count -= run;
+}
+
+/* One change at a random place: of bytes, or such that the text often still reads. */
+static void mutate_once(Random *random, char *bytes, size_t *count) {
+    static const char telling[] = "0123456789%#<>[]{}(),|:*+-=$ \nrcpMPsx";
+    size_t at = random_below(random, (uint32_t)*count);
+    size_t run = 1 + random_below(random, random_below(random, 4) ? 3 : 40);
+    if (run > *count - at) run = *count - at;
+    switch (random_below(random, 7)) {
+    case 0: remove_bytes(bytes, count, at, run); break;
+    case 1: /* duplicate */
+        memmove(bytes + at + run, bytes + at, *count - at);
+        *count += run;
+        break;
+    case 2: bytes[at] = (char)(bytes[at] ^ (1 << random_below(random, 8))); break;
+    case 3: bytes[at] = (char)random_below(random, 256); break;
+    case 4: bytes[at] = telling[random_below(random, sizeof telling - 1)]; break;
+    case 5: /* another digit, or another axis */
+        while (at < *count && (bytes[at] < '0' || bytes[at] > '9') && bytes[at] != 'r') at++;
+        if (at < *count) bytes[at] = bytes[at] == 'r' ? 'c' : (char)('0' + random_below(random, 10));
+        break;
+    default: /* without a line */
+        while (at > 0 && bytes[at - 1] != '\n') at--;
+        for (run = 1; at + run < *count && bytes[at + run - 1] != '\n';) run++;
+        remove_bytes(bytes, count, at, run);
     }
+}
+
+static char *mutate(Job *job, Random *random, const char *text, size_t *count) {
+    char *bytes = ir_alloc(job, *count + 128);
+    memcpy(bytes, text, *count);
+    for (uint32_t edits = 1 + random_below(random, 3); edits > 0 && *count > 0; edits--)
+        mutate_once(random, bytes, count);
     return bytes;
 }
 
