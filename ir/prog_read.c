@@ -451,7 +451,7 @@ static void read_stmt(Reader *reader) {
     *IR_PUSH(reader->job, &reader->nest->stmts) = stmt;
 }
 
-/* Looks the operands up, and gives a store what its text does not say: its map's axes and its value's dtype. */
+/* Looks the operands up, and gives a store what its text does not say: its map's axes and its buf's dtype. */
 static void resolve_uses(Reader *reader) {
     Nest *nest = reader->nest;
     for (uint32_t i = 0; i < reader->uses.count; i++) {
@@ -469,7 +469,7 @@ static void resolve_uses(Reader *reader) {
         Stmt *stmt = &nest->stmts.at[i];
         if (ir_is_value(stmt->op)) continue;
         stmt->domain = ir_access_domain(nest, &nest->accesses.at[stmt->access]);
-        stmt->dtype = nest->stmts.at[stmt->arg[0]].dtype;
+        stmt->dtype = reader->prog->bufs.at[nest->accesses.at[stmt->access].buf].dtype;
     }
 }
 

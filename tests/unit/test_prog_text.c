@@ -108,7 +108,7 @@ static void everything_prints_back(void **unused) {
     assert_string_equal(nest->stmts.at[4].name, "rounded");
     assert_null(nest->stmts.at[11].name); /* "inf" is the decimal of the constant */
     assert_string_equal(nest->stmts.at[12].name, "one");
-    assert_int_equal(nest->stmts.at[15].dtype, DTYPE_F32); /* a store has its value's dtype */
+    assert_int_equal(nest->stmts.at[15].dtype, DTYPE_BF16); /* a store has its buf's dtype */
     assert_int_equal(nest->stmts.at[15].domain, 1);
     static const struct {
         const char *name;
