@@ -1,0 +1,71 @@
+/* In: an index space and the strides of up to four lanes in it. Out: its points in row-major order, as the longest runs
+ * that all lanes allow; and memory for runs of elements. Left alone: what is done at the points. */
+#include "ir/eval_ops.h"
+
+#include <string.h>
+
+/* Drops dims of extent 1 and merges dim d into its right neighbour where every lane walks through both as one. */
+static void merge_dims(Walk *walk) {
+    uint32_t kept = 0;
+    for (uint32_t d = 0; d < walk->rank; d++) {
+        if (walk->extent[d] == 1) continue;
+        bool merges = kept > 0;
+        for (uint32_t k = 0; merges && k < walk->lanes; k++) {
+            merges = walk->stride[k][kept - 1] == walk->stride[k][d] * walk->extent[d];
+        }
+        uint32_t to = merges ? kept - 1 : kept++;
+        walk->extent[to] = merges ? walk->extent[to] * walk->extent[d] : walk->extent[d];
+        for (uint32_t k = 0; k < walk->lanes; k++) walk->stride[k][to] = walk->stride[k][d];
+    }
+    walk->rank = kept;
+}
+
+void ir_walk(Walk *walk, WalkStrip *strip, void *state) {
+    for (uint32_t d = 0; d < walk->rank; d++) {
+        if (walk->extent[d] <= 0) return;
+    }
+    merge_dims(walk);
+    int64_t index[EVAL_MAX_RANK] = {0}, position[EVAL_MAX_LANES] = {0}, step[EVAL_MAX_LANES] = {0}, count = 1;
+    uint32_t outer = walk->rank ? walk->rank - 1 : 0;
+    if (walk->rank) count = walk->extent[outer];
+    for (uint32_t k = 0; k < walk->lanes; k++) {
+        position[k] = walk->offset[k];
+        if (walk->rank) step[k] = walk->stride[k][outer];
+    }
+    for (;;) {
+        strip(state, position, step, count);
+        uint32_t d = outer;
+        for (; d-- > 0;) {
+            bool wraps = ++index[d] == walk->extent[d];
+            int64_t moved = wraps ? 1 - walk->extent[d] : 1;
+            for (uint32_t k = 0; k < walk->lanes; k++) position[k] += moved * walk->stride[k][d];
+            if (!wraps) break;
+            index[d] = 0;
+        }
+        if (d == UINT32_MAX) return;
+    }
+}
+
+Lane ir_pool_take(Pool *pool, uint64_t count, bool is_float, uint32_t *block) {
+    uint32_t best = IR_NONE;
+    for (uint32_t i = 0; i < pool->blocks.count; i++) {
+        const PoolBlock *free_block = &pool->blocks.at[i];
+        if (free_block->used || free_block->capacity < count) continue;
+        if (best == IR_NONE || free_block->capacity < pool->blocks.at[best].capacity) best = i;
+    }
+    if (best == IR_NONE) {
+        double *words = IR_NEW_ARRAY(pool->job, double, count * 2);
+        PoolBlock *added = IR_PUSH(pool->job, &pool->blocks);
+        added->words = words;
+        added->capacity = count;
+        best = pool->blocks.count - 1;
+    }
+    PoolBlock *taken = &pool->blocks.at[best];
+    taken->used = true;
+    *block = best;
+    /* double and int64_t have one size; memory of the arena has no declared type */
+    void *values = taken->words;
+    return (Lane){is_float ? values : NULL, taken->words + taken->capacity, is_float ? NULL : values, 1};
+}
+
+void ir_pool_give(Pool *pool, uint32_t block) { pool->blocks.at[block].used = false; }
