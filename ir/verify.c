@@ -347,26 +347,6 @@ static void check_phase(Check *check, const Site *site) {
 
 /* V8: aliases ---------------------------------------------------------------------------------------------------- */
 
-/* The last phase in which a statement's value may be asked for, by values that can be computed again where they are
- * read: a plan may load again in any of them. A reduce takes its operand in the phase before its own. */
-static uint32_t *last_uses(const Check *check, const Nest *nest) {
-    uint32_t phase_count;
-    const uint32_t *phases = ir_nest_phases(check->job, nest, &phase_count);
-    uint32_t *last = IR_NEW_ARRAY(check->job, uint32_t, nest->stmts.count);
-    for (uint32_t i = nest->stmts.count; i-- > 0;) {
-        const Stmt *stmt = &nest->stmts.at[i];
-        bool ends = stmt->op == OP_REDUCE;
-        if (last[i] < phases[i]) last[i] = phases[i];
-        uint32_t asked = ends ? phases[i] - 1 : last[i];
-        for (uint32_t k = 0; k < stmt->arg_count; k++)
-            if (last[stmt->arg[k]] < asked) last[stmt->arg[k]] = asked;
-        if (!ir_has_access(stmt->op)) continue;
-        uint32_t index = nest->accesses.at[stmt->access].index;
-        if (index != IR_NONE && last[index] < asked) last[index] = asked;
-    }
-    return last;
-}
-
 static bool maps_equal(const Nest *nest, const Access *a, const Access *b) {
     if (!ir_size_equal(a->offset, b->offset) || a->index != IR_NONE || b->index != IR_NONE) return false;
     for (uint32_t i = 0; i < nest->axis_count; i++)
@@ -376,9 +356,9 @@ static bool maps_equal(const Nest *nest, const Access *a, const Access *b) {
 
 /* One load of memory that the store of `out` writes. Nests run one after the other, so a load in an earlier nest is
  * before every element's store, and one in a later nest after it. Within the nest the order between two points of its
- * axes is the plan's, so the load has to be of the element that its own point stores; and no statement that depends on
- * it, but through a reduce, may belong to a later phase than the store. Within the store's phase the plan puts loads
- * first, also those of a row's value, which every thread of the row reads and one stores. */
+ * axes is the plan's, so the load has to be of the element that its own point stores, and stand before the store. What
+ * phases read it again is the plan's choice, which keeps such a store back until the last of them; within a phase it
+ * puts loads first, also those of a row's value, which every thread of the row reads and one stores. */
 static void check_load(Check *check, const Site *load, uint32_t out) {
     const Writer *writer = &check->writers[out];
     const char *stored = check->prog->bufs.at[out].name;
@@ -393,10 +373,6 @@ static void check_load(Check *check, const Site *load, uint32_t out) {
         BREACH(check, "V8", name, "%s is read at other elements than the store to %s writes", read, stored);
     else if (load->stmt_index > writer->stmt)
         BREACH(check, "V8", name, "%s is read after the store to %s", read, stored);
-    uint32_t phase_count;
-    if (last_uses(check, load->nest)[load->stmt_index] >
-        ir_nest_phases(check->job, load->nest, &phase_count)[writer->stmt])
-        BREACH(check, "V8", name, "%s is read again in a phase after the store to %s", read, stored);
 }
 
 /* A load of an out itself (accumulate) stands under the same rule as a load of the buf that it may alias. A load of

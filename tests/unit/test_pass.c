@@ -1,0 +1,210 @@
+/* Each pass alone: the files of tests/pass/ say in comments which passes run on them and what must come out.
+ *
+ *   # pass: axes classify     .ir: these, on the dump; .yaml: all up to this one, on the graph file
+ *   # set: fuse_reads=2       an option of --set
+ *   # expect: TEXT            a line of the output, blanks at its ends aside; several stand in this order
+ *   # absent: TEXT            no line of the output contains it
+ *   # count: N TEXT           so many lines contain it
+ *   # report: TEXT            a line of what the passes reported
+ *   # fails: TEXT             the passes stop, and the message contains it */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/gen.h"
+#include "tests/support/prog_case.h"
+
+typedef struct Case {
+    const char *path;
+    const char *text;
+    size_t count;
+    Unit unit;
+    const char *printed;
+} Case;
+
+/* The next line that starts with "# key: " at or after *at; its rest, trimmed, or NULL. */
+static const char *directive(Job *job, const char **at, const char *key) {
+    const char *start = ir_format(job, "# %s: ", key);
+    while (**at) {
+        const char *line = *at, *end = line + strcspn(line, "\n");
+        *at = *end ? end + 1 : end;
+        if (strncmp(line, start, strlen(start))) continue;
+        line += strlen(start);
+        while (end > line && end[-1] == ' ') end--;
+        return ir_copy_text(job, line, (size_t)(end - line));
+    }
+    return NULL;
+}
+
+static uint32_t count_lines(const char *text, const char *part) {
+    uint32_t count = 0;
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, "\n");
+        const char *found = strstr(at, part);
+        if (found && found < at + length) count++;
+        at += length + (at[length] == '\n');
+    }
+    return count;
+}
+
+/* The place after the first whole line equal to `wanted` at or after `from`, or NULL. */
+static const char *after_line(const char *from, const char *wanted) {
+    for (const char *at = from; *at;) {
+        size_t length = strcspn(at, "\n");
+        const char *start = at, *end = at + length;
+        while (start < end && *start == ' ') start++;
+        while (end > start && end[-1] == ' ') end--;
+        at += length + (at[length] == '\n');
+        if ((size_t)(end - start) == strlen(wanted) && !memcmp(start, wanted, strlen(wanted))) return at;
+    }
+    return NULL;
+}
+
+static void read_settings(Job *job, Case *test, GenOptions *options) {
+    const char *at = test->text, *found;
+    Setting *settings = IR_NEW_ARRAY(job, Setting, 8);
+    options->sets = settings;
+    while ((found = directive(job, &at, "set"))) {
+        size_t name = strcspn(found, "=");
+        settings[options->set_count++] = (Setting){ir_copy_text(job, found, name), found + name + 1};
+    }
+}
+
+static void run_passes(Job *job, void *state) {
+    Case *test = state;
+    const char *at = test->text, *passes = directive(job, &at, "pass");
+    GenOptions options = {.target = gen_target(90), .verify = true};
+    if (!passes) ir_stop_at(job, STATUS_USAGE, (Place){0}, "no # pass: in %s", test->path);
+    read_settings(job, test, &options);
+    Text text = ir_text(job);
+    if (strstr(test->path, ".yaml")) {
+        uint32_t last = gen_pass_find(passes);
+        gen_run(job, &test->unit, test->path, test->text, test->count, &options, last);
+        gen_print(&text, &test->unit, last);
+    } else {
+        test->unit.options = options;
+        ir_job_set_source(job, test->path, test->text, test->count);
+        test->unit.prog = ir_prog_read(job, test->text, test->count);
+        for (const char *name = passes; *name;) {
+            size_t length = strcspn(name, " ");
+            uint32_t pass = gen_pass_find(ir_copy_text(job, name, length));
+            if (pass == IR_NONE) ir_stop_at(job, STATUS_USAGE, (Place){0}, "no such pass: %s", name);
+            gen_passes[pass].run(job, &test->unit);
+            const char *breach = ir_verify(job, test->unit.prog);
+            if (breach) ir_stop_at(job, STATUS_INTERNAL, (Place){0}, "%s", breach);
+            name += length + strspn(name + length, " ");
+        }
+        ir_prog_print(&text, test->unit.prog);
+    }
+    test->printed = ir_text_string(&text);
+}
+
+static void check_output(Job *job, const Case *test) {
+    const char *at = test->text, *found, *from = test->printed;
+    while ((found = directive(job, &at, "expect"))) {
+        const char *next = after_line(from, found);
+        if (!next) fail_msg("%s: no line \"%s\" where it should be in\n%s", test->path, found, test->printed);
+        from = next;
+    }
+    at = test->text;
+    while ((found = directive(job, &at, "absent")))
+        if (strstr(test->printed, found)) fail_msg("%s: \"%s\" in\n%s", test->path, found, test->printed);
+    at = test->text;
+    while ((found = directive(job, &at, "count"))) {
+        size_t digits = strcspn(found, " ");
+        int64_t wanted = -1;
+        assert_true(ir_read_int(found, digits, &wanted));
+        uint32_t count = count_lines(test->printed, found + digits + 1);
+        if (count != wanted) fail_msg("%s: %u lines have \"%s\" in\n%s", test->path, count, found, test->printed);
+    }
+    at = test->text;
+    while ((found = directive(job, &at, "report"))) {
+        bool there = false;
+        for (uint32_t i = 0; i < test->unit.reports.count; i++)
+            there = there || !strcmp(test->unit.reports.at[i].text, found);
+        if (!there) fail_msg("%s: nothing reported \"%s\"", test->path, found);
+    }
+}
+
+static void run_case(const char *path) {
+    Job *job = ir_job_create(NULL);
+    Case test = {.path = path};
+    test.text = case_file(job, path, &test.count);
+    Status status = ir_job_run(job, run_passes, &test);
+    const char *at = test.text, *fails = directive(job, &at, "fails");
+    if (fails) {
+        if (status == STATUS_OK) fail_msg("%s: should fail", path);
+        if (!strstr(ir_job_report(job), fails)) fail_msg("%s: \"%s\" not in %s", path, fails, ir_job_report(job));
+    } else {
+        if (status != STATUS_OK) fail_msg("%s: %s", path, ir_job_report(job));
+        check_output(job, &test);
+    }
+    ir_job_free(job);
+}
+
+static void test_files(void **state) {
+    (void)state;
+    static const char *const patterns[] = {"tests/pass/*.ir", "tests/pass/*.yaml"};
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < 2; p++) {
+        glob_t found;
+        assert_int_equal(glob(patterns[p], 0, NULL, &found), 0);
+        for (size_t i = 0; i < found.gl_pathc; i++, count++) run_case(found.gl_pathv[i]);
+        globfree(&found);
+    }
+    printf("# pass files: %u\n", count);
+    assert_true(count > 20);
+}
+
+static const char *without_comments(Job *job, const char *text) {
+    Text result = ir_text(job);
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, "\n"), kept = 0;
+        while (kept < length && !(at[kept] == '#' && kept > 1 && at[kept - 1] == ' ' && at[kept - 2] == ' ')) kept++;
+        while (kept > 0 && at[kept - 1] == ' ') kept--;
+        ir_text_bytes(&result, at, kept);
+        ir_text_put(&result, "\n");
+        at += length + (at[length] == '\n');
+    }
+    return ir_text_string(&result);
+}
+
+/* The worked example's dump after classify is what the passes make of its graph. */
+static void run_worked(Job *job, void *state) {
+    const char **printed = state;
+    size_t count;
+    const char *text = case_file(job, "tests/pass/rms_norm_bwd.yaml", &count);
+    GenOptions options = {.target = gen_target(90), .verify = true};
+    Unit unit;
+    uint32_t last = gen_pass_find("classify");
+    gen_run(job, &unit, "rms_norm_bwd.yaml", text, count, &options, last);
+    Text out = ir_text(job);
+    gen_print(&out, &unit, last);
+    *printed = without_comments(job, ir_text_string(&out));
+}
+
+static void test_worked_example(void **state) {
+    (void)state;
+    Job *job = ir_job_create(NULL);
+    const char *printed = NULL;
+    size_t count;
+    Status status = ir_job_run(job, run_worked, &printed);
+    if (status != STATUS_OK) fail_msg("%s", ir_job_report(job));
+    assert_string_equal(printed,
+                        without_comments(job, case_file(job, "tests/golden/rms_norm_bwd.classify.ir", &count)));
+    ir_job_free(job);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_worked_example),
+    };
+    return cmocka_run_group_tests_name("pass", tests, NULL, NULL);
+}
