@@ -24,7 +24,7 @@ LIB_SOURCES := $(sort $(wildcard ir/*.c gen/*.c runtime/*.c))
 CLI_SOURCES := $(sort $(wildcard runtime/cli/*.c))
 TEST_SUPPORT := $(sort $(wildcard tests/support/*.c))
 UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
-TEMPLATES := $(sort $(wildcard templates/*.cu templates/*.cuh))
+TEMPLATES := $(sort $(wildcard templates/*.cu templates/*.cuh)) templates/host_api.h
 
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/templates.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)

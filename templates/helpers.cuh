@@ -132,8 +132,8 @@ NG_HELPER float ng_widen_f16(ng_u32 bits) {
 }
 #endif
 
-// Rounded to nearest, ties to even; NaN as the hardware writes it.
 //@ ng_narrow_bf16
+// Rounded to nearest, ties to even; NaN as the hardware writes it.
 #if NG_DEVICE
 NG_HELPER ng_u32 ng_narrow_bf16(float value) {
     ng_u16 bits;
@@ -310,8 +310,8 @@ NG_HELPER void ng_narrow(ng_pack<ng_bool, V> &pack, const bool (&lanes)[V]) {
 }
 
 // ---- memory
-// One element's bits. CONSTANT: no output may have this memory, so the read-only path may serve it.
 //@ ng_fetch
+// One element's bits. CONSTANT: no output may have this memory, so the read-only path may serve it.
 #if NG_DEVICE
 template <bool CONSTANT, typename T>
 NG_HELPER ng_u64 ng_fetch(const T *p) {
@@ -340,8 +340,8 @@ NG_HELPER void ng_put(ng_pack<T, V> &pack, int lane, ng_u64 bits) {
         pack.word[lane / each] = lane % each == 0 ? word : pack.word[lane / each] | word;
     }
 }
-// Elements p[0], p[stride], ... one by one; those from `left` on are not there and read as zero bits.
 //@ ng_fetch_each
+// Elements p[0], p[stride], ... one by one; those from `left` on are not there and read as zero bits.
 template <bool CONSTANT, int V, typename T>
 NG_HELPER ng_pack<T, V> ng_fetch_each(const T *p, ng_i64 stride, ng_i64 left) {
     ng_pack<T, V> pack;
@@ -349,8 +349,8 @@ NG_HELPER ng_pack<T, V> ng_fetch_each(const T *p, ng_i64 stride, ng_i64 left) {
     for (int i = 0; i < V; i++) ng_put(pack, i, i < left ? ng_fetch<CONSTANT>(p + i * stride) : 0);
     return pack;
 }
-// V neighbours in one access of up to 16 bytes (more: several), which asks for a pointer aligned to it.
 //@ ng_fetch_wide
+// V neighbours in one access of up to 16 bytes (more: several), which asks for a pointer aligned to it.
 #if NG_DEVICE
 template <bool CONSTANT, int V, typename T>
 NG_HELPER ng_pack<T, V> ng_fetch_wide(const T *p) {
@@ -385,15 +385,15 @@ NG_HELPER ng_pack<T, V> ng_fetch_wide(const T *p) {
 }
 #endif
 
-// Loads of V neighbours: WIDE in one access, else one by one. With `left`, only so many are there.
 //@ ng_load
+// Loads of V neighbours: WIDE in one access, else one by one. With `left`, only so many are there.
 template <bool WIDE, int V, typename T>
 NG_HELPER ng_pack<T, V> ng_load(const T *p, ng_i64 left = V) {
     if constexpr (WIDE) return ng_fetch_wide<false, V>(p);
     return ng_fetch_each<false, V>(p, 1, left);
 }
-// The same of memory that no output may have.
 //@ ng_load_constant
+// The same of memory that no output may have.
 template <bool WIDE, int V, typename T>
 NG_HELPER ng_pack<T, V> ng_load_constant(const T *p, ng_i64 left = V) {
     if constexpr (WIDE) return ng_fetch_wide<true, V>(p);
@@ -409,8 +409,8 @@ template <int V, typename T>
 NG_HELPER ng_pack<T, V> ng_load_strided_constant(const T *p, ng_i64 stride, ng_i64 left = V) {
     return ng_fetch_each<true, V>(p, stride, left);
 }
-// One element, widened.
 //@ ng_read
+// One element, widened.
 template <typename T>
 NG_HELPER auto ng_read(const T *p) {
     return ng_get(ng_fetch_each<false, 1>(p, 1, 1), 0);
@@ -461,8 +461,8 @@ NG_HELPER void ng_put_wide(T *p, const ng_pack<T, V> &pack) {
     __builtin_memcpy(p, pack.word, V * sizeof(T));
 }
 #endif
-// Stores of V values, rounded to the element's type.
 //@ ng_store_strided
+// Stores of V values, rounded to the element's type.
 template <int V, typename T, typename C>
 NG_HELPER void ng_store_strided(T *p, const C (&lanes)[V], ng_i64 stride, ng_i64 left = V) {
     ng_pack<T, V> pack;
@@ -488,8 +488,8 @@ NG_HELPER void ng_write(T *p, C value) {
     const C lanes[1] = {value};
     ng_store_strided(p, lanes, 1);
 }
-// Keeps the compiler from carrying what it widened from the words before a reduction past it.
 //@ ng_opaque
+// Keeps the compiler from carrying what it widened from the words before a reduction past it.
 #if NG_DEVICE
 template <typename T, int V>
 NG_HELPER void ng_opaque(ng_pack<T, V> &pack) {
@@ -520,8 +520,8 @@ NG_HELPER void ng_barrier(int) { __syncthreads(); }
 #else
 NG_HELPER void ng_barrier(int site) { ng_api->barrier((ng_u32)site); }
 #endif
-// The slice of shared memory that begins at this offset.
 //@ ng_shared
+// The slice of shared memory that begins at this offset.
 #if NG_DEVICE
 template <typename T>
 NG_HELPER T *ng_shared(int offset) {
@@ -534,8 +534,8 @@ NG_HELPER T *ng_shared(int offset) {
     return (T *)ng_api->shared((ng_u32)offset);
 }
 #endif
-// The value of the lane whose index differs in the bits of `distance`, among `lanes` neighbours (a power of two).
 //@ ng_shuffle_word
+// The value of the lane whose index differs in the bits of `distance`, among `lanes` neighbours (a power of two).
 #if NG_DEVICE
 NG_HELPER ng_u32 ng_shuffle_word(ng_u32 value, int distance, int lanes) {
     const ng_u32 mask = lanes == 32 ? 0xffffffffu : ((1u << lanes) - 1u) << (threadIdx.x % 32 & ~(ng_u32)(lanes - 1));

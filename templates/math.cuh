@@ -4,8 +4,8 @@
 #include "helpers.cuh"
 
 // ---- arithmetic
-// a * b + c, rounded once.
 //@ ng_fma f32
+// a * b + c, rounded once.
 #if NG_DEVICE
 NG_HELPER float ng_fma(float a, float b, float c) { return fmaf(a, b, c); }
 #else
@@ -56,8 +56,8 @@ NG_HELPER double ng_sign(double a) { return a != a ? a : (double)((a > 0) - (a <
 //@ ng_sign i64
 NG_HELPER ng_i64 ng_sign(ng_i64 a) { return (a > 0) - (a < 0); }
 
-// NaN if either is; +0 above -0.
 //@ ng_maximum f32
+// NaN if either is; +0 above -0.
 #if NG_DEVICE
 NG_HELPER float ng_maximum(float a, float b) {
     float value;
@@ -302,8 +302,8 @@ NG_HELPER double ng_rsqrt(double a) { return rsqrt(a); }
 #else
 NG_HELPER double ng_rsqrt(double a) { return 1 / __builtin_sqrt(a); }
 #endif
-// Neither side overflows, so that small results keep their digits.
 //@ ng_sigmoid f32
+// Neither side overflows, so that small results keep their digits.
 NG_HELPER float ng_sigmoid(float a) {
     const float e = ng_exp(-ng_abs(a));
     return (a < 0 ? e : 1.0f) / (1.0f + e);
@@ -333,8 +333,8 @@ NG_HELPER ng_i64 ng_pow(ng_i64 a, ng_i64 b) {
         if ((b & 1) != 0) power *= base;
     return (ng_i64)power;
 }
-// Python's: the quotient goes down, the remainder has the divisor's sign. Integers divided by 0 give 0.
 //@ ng_fmod f32
+// Python's: the quotient goes down, the remainder has the divisor's sign. Integers divided by 0 give 0.
 #if NG_DEVICE
 NG_HELPER float ng_fmod(float a, float b) { return fmodf(a, b); }
 #else
@@ -364,8 +364,8 @@ NG_HELPER ng_i64 ng_mod(ng_i64 a, ng_i64 b) {
     const ng_i64 rest = a % b;
     return rest != 0 && (a < 0) != (b < 0) ? rest + b : rest;
 }
-// The quotient of the f32 form fits a double's digits wherever it is below 2^52, so one rounding to f32 is left.
 //@ ng_floordiv f64
+// The quotient of the f32 form fits a double's digits wherever it is below 2^52, so one rounding to f32 is left.
 NG_HELPER double ng_floordiv(double a, double b) {
     if (b == 0 || ng_isinf(a) || a != a || b != b) return a / b;
     const double rest = ng_fmod(a, b);
@@ -403,8 +403,8 @@ NG_HELPER double ng_cast_f64(float a) { return a; }
 NG_HELPER double ng_cast_f64(double a) { return a; }
 NG_HELPER double ng_cast_f64(ng_i64 a) { return (double)a; }
 NG_HELPER double ng_cast_f64(bool a) { return a ? 1.0 : 0.0; }
-// To f32 with the last bit set where digits were lost, so that one more rounding to a shorter type is the only one.
 //@ ng_odd
+// To f32 with the last bit set where digits were lost, so that one more rounding to a shorter type is the only one.
 NG_HELPER float ng_odd(float a) { return a; }
 NG_HELPER float ng_odd(bool a) { return a ? 1.0f : 0.0f; }
 NG_HELPER float ng_odd(double a) {
@@ -438,8 +438,8 @@ template <typename C>
 NG_HELPER bool ng_cast_bool(C a) {
     return a != 0;
 }
-// Floats truncate and saturate, NaN gives 0; integers wrap.
 //@ ng_saturate
+// Floats truncate and saturate, NaN gives 0; integers wrap.
 NG_HELPER ng_i64 ng_saturate(double a, double low, double high) {
     if (a != a) return 0;
     if (a <= low) return (ng_i64)low;

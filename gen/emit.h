@@ -1,0 +1,89 @@
+/* What the files of emit share: the step that is being written and how its parts are named. */
+#ifndef GEN_EMIT_H
+#define GEN_EMIT_H
+
+#include "gen/gen.h"
+
+typedef struct Emitter {
+    Job *job;
+    const Unit *unit;
+    const Prog *prog;
+    const Step *step;
+    const Nest *nest;
+    uint32_t inner;     /* axes of columns */
+    uint32_t last;      /* innermost of them, or IR_NONE */
+    bool tail;          /* rows may end within an access of the narrow variant */
+    uint32_t phase;     /* being written */
+    int site;           /* of the next collective: unique in the text */
+    const char *remark; /* the last comment written, so that none comes twice in a row */
+} Emitter;
+
+/* ---- names and expressions (gen/emit_value.c) ---- */
+
+const char *gen_storage_type(DType dtype); /* as memory holds it: "ng_bf16" */
+const char *gen_compute_type(DType dtype); /* as arithmetic holds it: "float" */
+const char *gen_value_name(Emitter *e, uint32_t id);
+/* r3_x, k5_e, o7_y: a statement's place with the graph's name or, for loads and stores, the buffer's. */
+const char *gen_place_name(Emitter *e, char letter, uint32_t id);
+const char *gen_param_name(const Emitter *e, uint32_t buf);
+const char *gen_size_text(Emitter *e, Size size);
+const char *gen_bits_text(Job *job, DType dtype, uint64_t bits);
+const char *gen_identity_text(Job *job, Reduction reduction, DType dtype);
+/* A statement's value as an operand of this compute dtype. */
+const char *gen_operand(Emitter *e, uint32_t id, DType dtype);
+/* The right side of a computed statement (no load, no reduction). */
+const char *gen_expression(Emitter *e, const Stmt *stmt);
+/* A reduction's text with $a the accumulator and $b what joins it. */
+const char *gen_combine(Job *job, Reduction reduction, DType dtype, const char *a, const char *b);
+/* The value converted to what the buffer of a store holds, in the type that arithmetic on it has. */
+const char *gen_stored(Emitter *e, const Stmt *store);
+/* "  // the graph's line", or "" where it is the one above. */
+const char *gen_remark(Emitter *e, const Stmt *stmt);
+/* Bytes of the graph file within one line of a comment: no control characters, no backslash, cut at `most`. */
+const char *gen_comment_text(Job *job, const char *bytes, size_t count, size_t most);
+
+/* ---- memory (gen/emit_access.c) ---- */
+
+const char *gen_axis_name(Emitter *e, uint32_t axis); /* its index: "row", "c" or "a_h" */
+/* The pointer of an access at the current row, column (or lane v, within: each lane its own) and phase. */
+const char *gen_address(Emitter *e, uint32_t access, bool each_lane);
+bool gen_has_base(const Emitter *e, uint32_t access); /* it has a pointer for its row */
+const char *gen_base_name(Emitter *e, uint32_t access);
+void gen_emit_bases(Emitter *e, Text *out, int indent);
+/* The column's index split into those axes that are used; pointwise: the access's. */
+void gen_emit_split(Emitter *e, Text *out, int indent, uint32_t used);
+const char *gen_left(Emitter *e);  /* elements from this access's first to the row's end */
+
+/* ---- kernels (gen/emit_kernel.c) ---- */
+
+/* The kernels of one step: a function of both variants, and an entry for each. */
+void gen_emit_step(Job *job, const Unit *unit, uint32_t step, int *site, Text *out);
+void gen_emit_params(Emitter *e, Text *out, bool types);
+
+/* ---- skeletons (gen/emit_skeleton.c) ---- */
+
+typedef struct Skeleton {
+    void *state;
+    bool (*wanted)(void *state, const char *name);
+    void (*fill)(void *state, const char *name, Text *out, int indent);
+    void (*enter)(void *state, uint32_t turn); /* before each turn of `each` */
+    uint32_t turns;
+} Skeleton;
+void gen_skeleton(Job *job, const char *text, const Skeleton *skeleton, Text *out);
+
+/* ---- helpers (gen/emit_helpers.c) ---- */
+
+/* The helpers that `kernels` names, with all that they name. dtypes: a bit for each dtype of the unit. */
+void gen_emit_helpers(Job *job, const char *kernels, uint32_t dtypes, Text *out);
+void gen_emit_host_prelude(Job *job, Text *out);
+
+/* ---- the launcher (gen/launcher.c) ---- */
+
+void gen_emit_launcher(Job *job, const Unit *unit, Text *out);
+void gen_emit_header(Job *job, const Unit *unit, Text *out);
+
+/* Bytes that a step must move at least: each element of each tensor once; and the text of that. (gen/explain.c) */
+Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step);
+const char *gen_poly_text(Job *job, const Prog *prog, Poly poly);
+
+#endif

@@ -1,0 +1,189 @@
+/* In: the accesses of a step. Out: pointers and index arithmetic. A row's pointer is made once, in 64 bits; within the
+ * row, offsets have the column's type unless they may pass it. */
+#include "gen/emit.h"
+
+#include <string.h>
+
+static bool is_pointwise(const Emitter *e) { return e->step->strategy == STRATEGY_POINTWISE; }
+
+static uint32_t inner_count(const Emitter *e) { return (uint32_t)__builtin_popcount(e->inner); }
+
+static bool is_only(uint32_t mask, uint32_t axis) { return mask == (uint32_t)1 << axis; }
+
+const char *gen_axis_name(Emitter *e, uint32_t axis) {
+    if (!is_pointwise(e) && is_only(e->inner, axis)) return "c";
+    if (is_only(e->step->row_mask, axis)) return "row";
+    return ir_format(e->job, "a_%c", e->nest->axes[axis].id);
+}
+
+/* " + index*stride", with the sign of a number's stride; nothing for stride 0. */
+static void put_term(Emitter *e, Text *text, const char *index, Size stride, bool index64) {
+    if (ir_size_is(stride, 0)) return;
+    bool negative = stride.kind == SIZE_INT && stride.value < 0;
+    Size size = negative ? ir_size_int(-stride.value) : stride;
+    if (text->count > 0) ir_text_put(text, negative ? " - " : " + ");
+    else if (negative) ir_text_put(text, "-");
+    bool widen = index64 || stride.kind != SIZE_INT;
+    if (ir_size_is(size, 1)) ir_text_put(text, index);
+    else ir_text_format(text, "%s%s * %s", widen ? "(ng_i64)" : "", index, gen_size_text(e, size));
+}
+
+static void put_offset(Emitter *e, Text *text, Size offset) {
+    if (ir_size_is(offset, 0)) return;
+    bool negative = offset.kind == SIZE_INT && offset.value < 0;
+    Size size = negative ? ir_size_int(-offset.value) : offset;
+    if (text->count > 0) ir_text_put(text, negative ? " - " : " + ");
+    else if (negative) ir_text_put(text, "-");
+    ir_text_put(text, gen_size_text(e, size));
+}
+
+/* Offset and the terms of row axes. */
+static void put_row_terms(Emitter *e, Text *text, const Access *access) {
+    for (uint32_t a = 0; a < e->nest->axis_count; a++) {
+        if (!(e->step->row_mask >> a & 1)) continue;
+        put_term(e, text, gen_axis_name(e, a), access->stride[a], false);
+    }
+    put_offset(e, text, access->offset);
+}
+
+static void put_column_terms(Emitter *e, Text *text, uint32_t id, bool each_lane) {
+    const Access *access = &e->nest->accesses.at[id];
+    for (uint32_t a = 0; a < e->nest->axis_count; a++) {
+        if (!(e->inner >> a & 1)) continue;
+        const char *index = gen_axis_name(e, a);
+        if (each_lane && a == e->last) index = ir_format(e->job, "(%s + v)", index);
+        put_term(e, text, index, access->stride[a], e->step->forms[id].index64);
+    }
+}
+
+static const char *pointer_sum(Emitter *e, const char *pointer, const Text *terms) {
+    if (terms->count == 0) return pointer;
+    bool several = strchr(terms->bytes, ' ') != NULL || terms->bytes[0] == '-';
+    return ir_format(e->job, several ? "%s + (%s)" : "%s + %s", pointer, terms->bytes);
+}
+
+bool gen_has_base(const Emitter *e, uint32_t access) {
+    return !is_pointwise(e) && e->nest->accesses.at[access].index == IR_NONE;
+}
+
+const char *gen_base_name(Emitter *e, uint32_t access) {
+    char *name = ir_format(e->job, "row%u_%s", access, e->prog->bufs.at[e->nest->accesses.at[access].buf].name);
+    for (char *c = name; *c; c++) {
+        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        if (!letter) *c = '_';
+    }
+    return name;
+}
+
+const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
+    const Access *access = &e->nest->accesses.at[id];
+    Text terms = ir_text(e->job);
+    const char *pointer;
+    if (gen_has_base(e, id)) {
+        pointer = gen_base_name(e, id);
+    } else {
+        pointer = gen_param_name(e, access->buf);
+        put_row_terms(e, &terms, access);
+        if (access->index != IR_NONE)
+            put_term(e, &terms, gen_operand(e, access->index, DTYPE_I64), access->index_stride, true);
+    }
+    put_column_terms(e, &terms, id, each_lane);
+    return pointer_sum(e, pointer, &terms);
+}
+
+static bool used_by_step(const Emitter *e, uint32_t access) {
+    for (uint32_t q = 0; q < e->step->phase_count; q++) {
+        const Phase *phase = &e->step->phases[q];
+        const StmtList *lists[] = {&phase->loads, &phase->stmts, &phase->stores, &phase->row_stmts, &phase->row_stores};
+        for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++)
+            for (uint32_t i = 0; i < lists[l]->count; i++) {
+                const Stmt *stmt = &e->nest->stmts.at[lists[l]->at[i]];
+                if ((stmt->op == OP_LOAD || stmt->op == OP_STORE) && stmt->access == access) return true;
+            }
+    }
+    return false;
+}
+
+/* Whether kernel text names this row axis: in a pointer, as a value, or in the condition of a store that lacks it. */
+static bool row_axis_used(const Emitter *e, uint32_t axis) {
+    for (uint32_t i = 0; i < e->nest->accesses.count; i++)
+        if (used_by_step(e, i) && !ir_size_is(e->nest->accesses.at[i].stride[axis], 0)) return true;
+    for (uint32_t i = 0; i < e->nest->stmts.count; i++) {
+        const Stmt *stmt = &e->nest->stmts.at[i];
+        if (stmt->op == OP_IOTA && stmt->axis == axis) return true;
+        if (stmt->op == OP_STORE && !(stmt->domain >> axis & 1)) return true;
+    }
+    return false;
+}
+
+/* An index split into axes from the last to the first, which takes what is left. */
+static void put_split(Emitter *e, Text *out, int indent, uint32_t mask, uint32_t used_mask, const char *type,
+                      const char *index) {
+    const char *rest = index;
+    for (uint32_t k = e->nest->axis_count; k-- > 0;) {
+        if (!(mask >> k & 1)) continue;
+        char id = e->nest->axes[k].id;
+        bool first = (mask & (((uint32_t)1 << k) - 1)) == 0;
+        bool used = used_mask >> k & 1;
+        const char *extent = gen_size_text(e, e->nest->axes[k].extent);
+        if (used && first) ir_text_format(out, "%*sconst %s a_%c = %s;\n", indent, "", type, id, rest);
+        else if (used) ir_text_format(out, "%*sconst %s a_%c = (%s)(%s %% %s);\n", indent, "", type, id, type, rest, extent);
+        if (first) break;
+        rest = ir_format(e->job, "(%s / %s)", rest, extent);
+    }
+}
+
+void gen_emit_bases(Emitter *e, Text *out, int indent) {
+    uint32_t used = 0;
+    for (uint32_t a = 0; a < e->nest->axis_count; a++)
+        if (row_axis_used(e, a)) used |= (uint32_t)1 << a;
+    if (__builtin_popcount(e->step->row_mask) > 1) put_split(e, out, indent, e->step->row_mask, used, "ng_i64", "row");
+    for (uint32_t i = 0; i < e->nest->accesses.count; i++) {
+        const Access *access = &e->nest->accesses.at[i];
+        const Buf *buf = &e->prog->bufs.at[access->buf];
+        if (!gen_has_base(e, i) || buf->kind == BUF_SCALAR || !used_by_step(e, i)) continue;
+        Text terms = ir_text(e->job);
+        put_row_terms(e, &terms, access);
+        ir_text_format(out, "%*s%s%s *const %s = %s;\n", indent, "", buf->kind == BUF_IN ? "const " : "",
+                       gen_storage_type(buf->dtype), gen_base_name(e, i),
+                       pointer_sum(e, gen_param_name(e, access->buf), &terms));
+    }
+}
+
+/* Pointwise: accesses run along the last axis; a run's last one may be partial. */
+static void put_runs(Emitter *e, Text *out, int indent, uint32_t used) {
+    const Axis *last = &e->nest->axes[e->last];
+    const char *extent = gen_size_text(e, last->extent), *runs = "runs";
+    uint32_t outer = e->inner & ~((uint32_t)1 << e->last);
+    uint32_t first = (uint32_t)__builtin_ctz(e->inner);
+    if (outer == 0) {
+        ir_text_format(out, "%*sconst Column a_%c = access * VECTOR;\n", indent, "", last->id);
+        ir_text_format(out, "%*sconst bool live = a_%c < %s;\n", indent, "", last->id, extent);
+        return;
+    }
+    if (last->extent.kind == SIZE_INT) {
+        int64_t count = last->extent.value / e->step->tile.vector;
+        runs = ir_format(e->job, "%lld", (long long)(count < 1 ? 1 : count));
+    } else {
+        ir_text_format(out, "%*sconst Column runs = %s > VECTOR ? (Column)((%s + VECTOR - 1) / VECTOR) : 1;\n", indent,
+                       "", extent, extent);
+    }
+    ir_text_format(out, "%*sconst Column a_%c = access %% %s * VECTOR;\n", indent, "", last->id, runs);
+    put_split(e, out, indent, outer, used | (uint32_t)1 << first, "Column", ir_format(e->job, "(access / %s)", runs));
+    ir_text_format(out, "%*sconst bool live = a_%c < %s", indent, "", e->nest->axes[first].id,
+                   gen_size_text(e, e->nest->axes[first].extent));
+    bool whole = last->extent.kind == SIZE_INT && last->extent.value > 0;
+    if (whole) ir_text_put(out, ";\n");
+    else ir_text_format(out, " && a_%c < %s;\n", last->id, extent);
+}
+
+void gen_emit_split(Emitter *e, Text *out, int indent, uint32_t used) {
+    if (is_pointwise(e)) put_runs(e, out, indent, used);
+    else if (inner_count(e) > 1) put_split(e, out, indent, e->inner, used, "Column", "c");
+}
+
+const char *gen_left(Emitter *e) {
+    if (!is_pointwise(e)) return "columns - c";
+    const Axis *last = &e->nest->axes[e->last];
+    return ir_format(e->job, "%s - a_%c", gen_size_text(e, last->extent), last->id);
+}

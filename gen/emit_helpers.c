@@ -1,0 +1,117 @@
+/* In: the text of kernels. Out: the helpers of templates/ that it names, and all that those name, in the files' order;
+ * or the prelude of host texts, which holds every helper with its host body. */
+#include "gen/emit.h"
+#include "gen/template.h"
+
+#include <string.h>
+
+typedef struct Helper {
+    const char *name; /* "host": of the host prelude alone */
+    size_t name_count;
+    uint32_t dtypes; /* that the unit must use, a bit each */
+    const char *start, *end;
+    bool taken;
+} Helper;
+
+typedef IR_LIST(Helper) HelperList;
+
+static const char *const files[] = {"helpers.cuh", "math.cuh"};
+
+static const char *line_end(const char *at) { return at + strcspn(at, "\n"); }
+static const char *line_next(const char *at) {
+    at = line_end(at);
+    return *at ? at + 1 : at;
+}
+static bool starts(const char *at, const char *with) { return strncmp(at, with, strlen(with)) == 0; }
+
+/* "NAME dtype ..." */
+static Helper read_mark(Job *job, const char *at) {
+    const char *end = line_end(at);
+    Helper helper = {.name = at, .start = line_next(at)};
+    while (at < end && *at != ' ') at++;
+    helper.name_count = (size_t)(at - helper.name);
+    while (at < end) {
+        at++;
+        const char *word = at;
+        while (at < end && *at != ' ') at++;
+        DType dtype;
+        if (!ir_dtype_find(word, (size_t)(at - word), &dtype)) IR_BREACH(job, "a helper's mark names no dtype");
+        helper.dtypes |= (uint32_t)1 << dtype;
+    }
+    return helper;
+}
+
+static HelperList read_helpers(Job *job) {
+    HelperList helpers = {0};
+    for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
+        const GenTemplate *file = gen_template_find(files[f]);
+        IR_REQUIRE(job, file != NULL);
+        Helper *open = NULL;
+        for (const char *at = file->bytes; *at; at = line_next(at)) {
+            if (!starts(at, "//@ ")) continue;
+            if (open) open->end = at;
+            open = IR_PUSH(job, &helpers);
+            *open = read_mark(job, at + 4);
+        }
+        if (open) open->end = file->bytes + file->count;
+    }
+    return helpers;
+}
+
+/* The helper's lines for a device or the host. */
+static void copy_helper(const Helper *helper, bool device, Text *out) {
+    bool inside = false, keep = true;
+    for (const char *at = helper->start; at < helper->end; at = line_next(at)) {
+        if (starts(at, "#if NG_DEVICE\n"))
+            inside = true, keep = device;
+        else if (inside && starts(at, "#else\n"))
+            keep = !device;
+        else if (inside && starts(at, "#endif\n"))
+            inside = false, keep = true;
+        else if (keep && !starts(at, "// ----") && *at != '\n')
+            ir_text_bytes(out, at, (size_t)(line_next(at) - at));
+    }
+}
+
+static bool is_name_byte(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static void take_named(Job *job, HelperList *helpers, const char *text, uint32_t dtypes) {
+    for (const char *at = text; *at;) {
+        if (!is_name_byte(*at)) {
+            at++;
+            continue;
+        }
+        const char *start = at;
+        while (is_name_byte(*at)) at++;
+        if (!starts(start, "ng_") && !starts(start, "NG_")) continue;
+        for (uint32_t i = 0; i < helpers->count; i++) {
+            Helper *helper = &helpers->at[i];
+            if (helper->taken || helper->name_count != (size_t)(at - start)) continue;
+            if (memcmp(helper->name, start, helper->name_count) != 0 || (helper->dtypes & ~dtypes) != 0) continue;
+            helper->taken = true;
+            Text body = ir_text(job);
+            copy_helper(helper, true, &body);
+            take_named(job, helpers, ir_text_string(&body), dtypes);
+        }
+    }
+}
+
+void gen_emit_helpers(Job *job, const char *kernels, uint32_t dtypes, Text *out) {
+    HelperList helpers = read_helpers(job);
+    take_named(job, &helpers, kernels, dtypes);
+    for (uint32_t i = 0; i < helpers.count; i++)
+        if (helpers.at[i].taken) copy_helper(&helpers.at[i], true, out);
+}
+
+void gen_emit_host_prelude(Job *job, Text *out) {
+    HelperList helpers = read_helpers(job);
+    const GenTemplate *api = gen_template_find("host_api.h");
+    IR_REQUIRE(job, api != NULL);
+    ir_text_put(out, "#ifndef NG_HOST_PRELUDE\n#define NG_HOST_PRELUDE\n");
+    ir_text_put(out, "#pragma GCC diagnostic ignored \"-Wunknown-pragmas\"\n");
+    ir_text_bytes(out, api->bytes, api->count);
+    for (uint32_t i = 0; i < helpers.count; i++) copy_helper(&helpers.at[i], false, out);
+    ir_text_put(out, "#endif\n\n");
+}

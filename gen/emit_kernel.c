@@ -1,0 +1,485 @@
+/* In: a step of the plan. Out: its kernels: the skeleton of its strategy with the step's constants, pointers, phases and
+ * stores. A pure function of Plan and Prog. */
+#include "gen/emit.h"
+#include "gen/template.h"
+
+#include <string.h>
+
+static const Stmt *stmt_at(const Emitter *e, uint32_t id) { return &e->nest->stmts.at[id]; }
+static const Phase *phase_now(const Emitter *e) { return &e->step->phases[e->phase]; }
+static Strategy strategy(const Emitter *e) { return e->step->strategy; }
+static bool is_element(const Emitter *e, uint32_t id) { return (stmt_at(e, id)->domain & e->inner) != 0; }
+static const Form *form_of(const Emitter *e, const Stmt *stmt) { return &e->step->forms[stmt->access]; }
+static const Buf *buf_of(const Emitter *e, const Stmt *stmt) {
+    return &e->prog->bufs.at[e->nest->accesses.at[stmt->access].buf];
+}
+
+static bool listed(const StmtList *list, uint32_t id) {
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->at[i] == id) return true;
+    return false;
+}
+
+/* The phase whose loads bring it first. */
+static uint32_t issue_phase(const Emitter *e, uint32_t load) {
+    for (uint32_t q = 0; q < e->step->phase_count; q++)
+        if (listed(&e->step->phases[q].loads, load)) return q;
+    return IR_NONE;
+}
+
+/* Registers: what one later phase alone reads is loaded within that phase's work, chunk by chunk. */
+static bool is_late(const Emitter *e, uint32_t load) {
+    return strategy(e) == STRATEGY_ROW_REGISTERS && issue_phase(e, load) > 0 &&
+           e->step->crossing[load] != CROSS_KEEP_RAW;
+}
+
+/* ---- loads ---- */
+
+static const char *constant_suffix(const Emitter *e, const Stmt *load) {
+    return form_of(e, load)->constant ? "_constant" : "";
+}
+
+static const char *load_text(Emitter *e, const Stmt *load) {
+    const char *suffix = constant_suffix(e, load), *address = gen_address(e, load->access, false);
+    const char *left = e->tail ? ir_format(e->job, ", %s", gen_left(e)) : "";
+    switch (form_of(e, load)->kind) {
+    case FORM_UNIT: return ir_format(e->job, "ng_load%s<WIDE, VECTOR>(%s%s)", suffix, address, left);
+    case FORM_SAME: return ir_format(e->job, "ng_load%s<false, 1>(%s)", suffix, address);
+    default: {
+        const char *stride = gen_size_text(e, e->nest->accesses.at[load->access].stride[e->last]);
+        return ir_format(e->job, "ng_load_strided%s<VECTOR>(%s, %s%s)", suffix, address, stride, left);
+    }
+    }
+}
+
+static const char *pack_type(Emitter *e, const Stmt *load) {
+    const char *lanes = form_of(e, load)->kind == FORM_SAME ? "1" : "VECTOR";
+    return ir_format(e->job, "ng_pack<%s, %s>", gen_storage_type(buf_of(e, load)->dtype), lanes);
+}
+
+static void fill_packs(Emitter *e, Text *out, int indent) {
+    const StmtList *loads = &phase_now(e)->loads;
+    for (uint32_t i = 0; i < loads->count; i++) {
+        if (is_late(e, loads->at[i])) continue;
+        ir_text_format(out, "%*s%s %s[CHUNKS];\n", indent, "", pack_type(e, stmt_at(e, loads->at[i])),
+                       gen_place_name(e, 'r', loads->at[i]));
+    }
+}
+
+static void fill_loads(Emitter *e, Text *out, int indent) {
+    const StmtList *loads = &phase_now(e)->loads;
+    for (uint32_t i = 0; i < loads->count; i++)
+        if (!is_late(e, loads->at[i]))
+            ir_text_format(out, "%*s%s[u] = %s;\n", indent, "", gen_place_name(e, 'r', loads->at[i]),
+                           load_text(e, stmt_at(e, loads->at[i])));
+}
+
+/* A loaded element: of a pack's lane, or gathered. */
+static const char *element_text(Emitter *e, uint32_t id) {
+    const Stmt *load = stmt_at(e, id);
+    if (form_of(e, load)->kind == FORM_GATHER)
+        return ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, true));
+    const char *lane = form_of(e, load)->kind == FORM_SAME ? "0" : "v";
+    return ir_format(e->job, "ng_get(%s%s, %s)", gen_place_name(e, 'r', id), is_late(e, id) ? "" : "[u]", lane);
+}
+
+/* ---- stores ---- */
+
+/* What must hold for one of several equal stores to be the one: the axes that its map lacks are at 0. */
+static const char *lone_condition(Emitter *e, const Stmt *store, bool columns) {
+    Text text = ir_text(e->job);
+    for (uint32_t a = 0; a < e->nest->axis_count; a++) {
+        bool column = e->inner >> a & 1;
+        if ((store->domain >> a & 1) || (column && !columns)) continue;
+        ir_text_format(&text, "%s%s%s == 0", text.count ? " && " : "", gen_axis_name(e, a),
+                       column && a == e->last ? " + v" : "");
+    }
+    return text.count ? ir_text_string(&text) : NULL;
+}
+
+/* Stored lane by lane, within the lanes' loop. */
+static bool is_lanewise(const Emitter *e, const Stmt *store) {
+    FormKind kind = form_of(e, store)->kind;
+    return kind == FORM_SAME || kind == FORM_GATHER;
+}
+
+static void fill_before(Emitter *e, Text *out, int indent) {
+    const Phase *phase = phase_now(e);
+    if (strategy(e) == STRATEGY_ROW_REGISTERS)
+        for (uint32_t i = 0; i < phase->stmts.count; i++) {
+            uint32_t id = phase->stmts.at[i];
+            if (stmt_at(e, id)->op == OP_LOAD && e->step->crossing[id] == CROSS_KEEP_RAW &&
+                issue_phase(e, id) < e->phase)
+                ir_text_format(out, "%*sng_opaque(%s[u]);\n", indent, "", gen_place_name(e, 'r', id));
+        }
+    for (uint32_t i = 0; i < phase->loads.count; i++) {
+        const Stmt *load = stmt_at(e, phase->loads.at[i]);
+        if (!is_late(e, phase->loads.at[i])) continue;
+        ir_text_format(out, "%*sconst %s %s = %s;\n", indent, "", pack_type(e, load),
+                       gen_place_name(e, 'r', phase->loads.at[i]), load_text(e, load));
+    }
+    for (uint32_t i = 0; i < phase->stores.count; i++) {
+        const Stmt *store = stmt_at(e, phase->stores.at[i]);
+        if (is_lanewise(e, store)) continue;
+        ir_text_format(out, "%*s%s %s[VECTOR]%s;\n", indent, "", gen_compute_type(buf_of(e, store)->dtype),
+                       gen_place_name(e, 'o', phase->stores.at[i]), e->tail ? " = {}" : "");
+    }
+}
+
+static void fill_after(Emitter *e, Text *out, int indent) {
+    const StmtList *stores = &phase_now(e)->stores;
+    for (uint32_t i = 0; i < stores->count; i++) {
+        const Stmt *store = stmt_at(e, stores->at[i]);
+        if (is_lanewise(e, store)) continue;
+        const char *address = gen_address(e, store->access, false), *lanes = gen_place_name(e, 'o', stores->at[i]);
+        const char *left = e->tail ? ir_format(e->job, ", %s", gen_left(e)) : "";
+        const char *condition = lone_condition(e, store, true);
+        ir_text_format(out, "%*s", indent, "");
+        if (condition) ir_text_format(out, "if (%s) ", condition);
+        if (form_of(e, store)->kind == FORM_UNIT) {
+            ir_text_format(out, "ng_store<WIDE>(%s, %s%s);\n", address, lanes, left);
+        } else {
+            const char *stride = gen_size_text(e, e->nest->accesses.at[store->access].stride[e->last]);
+            ir_text_format(out, "ng_store_strided(%s, %s, %s%s);\n", address, lanes, stride, left);
+        }
+    }
+}
+
+/* ---- lanes ---- */
+
+/* The phase that computes a value first. */
+static uint32_t first_phase(const Emitter *e, uint32_t id) {
+    uint32_t q = 0;
+    while (!listed(&e->step->phases[q].stmts, id)) q++;
+    return q;
+}
+
+static void put_value(Emitter *e, Text *out, int indent, uint32_t id) {
+    const Stmt *stmt = stmt_at(e, id);
+    const char *name = gen_value_name(e, id), *type = gen_compute_type(stmt->dtype), *text;
+    bool kept = e->step->crossing[id] == CROSS_KEEP, fetch = kept && first_phase(e, id) < e->phase;
+    const char *place = kept ? ir_format(e->job, "%s[u][v]", gen_place_name(e, 'k', id)) : NULL;
+    if (fetch) text = place;
+    else if (stmt->op == OP_LOAD) text = element_text(e, id);
+    else text = gen_expression(e, stmt);
+    ir_text_format(out, "%*sconst %s %s = %s;%s\n", indent, "", type, name, text, gen_remark(e, stmt));
+    if (kept && !fetch) ir_text_format(out, "%*s%s = %s;\n", indent, "", place, name);
+}
+
+static const char *accumulator(Emitter *e, uint32_t id) { return ir_format(e->job, "acc%u", id); }
+
+static void put_reduce(Emitter *e, Text *out, int indent, uint32_t id) {
+    const Stmt *stmt = stmt_at(e, id), *arg = stmt_at(e, stmt->arg[0]);
+    const char *acc = accumulator(e, id), *text;
+    bool floats = ir_compute_dtype(stmt->dtype) == DTYPE_F32 || ir_compute_dtype(stmt->dtype) == DTYPE_F64;
+    if (stmt->reduction == REDUCTION_ADD && floats && arg->op == OP_MUL && arg->dtype == stmt->dtype) {
+        text = ir_format(e->job, "ng_fma(%s, %s, %s)", gen_operand(e, arg->arg[0], stmt->dtype),
+                         gen_operand(e, arg->arg[1], stmt->dtype), acc);
+    } else {
+        text = gen_combine(e->job, stmt->reduction, stmt->dtype, acc, gen_operand(e, stmt->arg[0], stmt->dtype));
+    }
+    ir_text_format(out, "%*s%s = %s;%s\n", indent, "", acc, text, gen_remark(e, stmt));
+}
+
+static void fill_lanes(Emitter *e, Text *out, int indent) {
+    const Phase *phase = phase_now(e);
+    for (uint32_t i = 0; i < phase->stmts.count; i++) put_value(e, out, indent, phase->stmts.at[i]);
+    for (uint32_t i = 0; i < phase->reduces.count; i++) put_reduce(e, out, indent, phase->reduces.at[i]);
+    for (uint32_t i = 0; i < phase->stores.count; i++) {
+        const Stmt *store = stmt_at(e, phase->stores.at[i]);
+        if (is_lanewise(e, store)) {
+            const char *condition = lone_condition(e, store, true);
+            ir_text_format(out, "%*s%s%s%sng_write(%s, %s);\n", indent, "", condition ? "if (" : "",
+                           condition ? condition : "", condition ? ") " : "", gen_address(e, store->access, true),
+                           gen_stored(e, store));
+        } else {
+            ir_text_format(out, "%*s%s[v] = %s;\n", indent, "", gen_place_name(e, 'o', phase->stores.at[i]),
+                           gen_stored(e, store));
+        }
+    }
+}
+
+/* ---- rows ---- */
+
+static const char *row_load_text(Emitter *e, const Stmt *load) {
+    const Buf *buf = buf_of(e, load);
+    if (buf->kind == BUF_SCALAR) return gen_param_name(e, e->nest->accesses.at[load->access].buf);
+    const char *read =
+        ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, false));
+    if (strategy(e) == STRATEGY_POINTWISE) return read;
+    /* a row that is not there reads nothing */
+    return ir_format(e->job, "live ? %s : (%s)0", read, gen_compute_type(load->dtype));
+}
+
+/* Whether a row store may write what other threads of the row still have to load. */
+static bool row_stores_race(const Emitter *e) {
+    const StmtList *stores = &phase_now(e)->row_stores;
+    for (uint32_t i = 0; i < stores->count; i++) {
+        uint32_t written = e->nest->accesses.at[stmt_at(e, stores->at[i])->access].buf;
+        uint32_t alias = e->prog->bufs.at[written].may_alias;
+        for (uint32_t k = 0; k < e->nest->stmts.count; k++) {
+            const Stmt *load = stmt_at(e, k);
+            if (load->op != OP_LOAD || is_element(e, k)) continue;
+            uint32_t read = e->nest->accesses.at[load->access].buf;
+            if (read == written || read == alias) return true;
+        }
+    }
+    return false;
+}
+
+static void fill_row_stores(Emitter *e, Text *out, int indent) {
+    const StmtList *stores = &phase_now(e)->row_stores;
+    if (stores->count == 0) return;
+    const char *who = strategy(e) == STRATEGY_POINTWISE ? "block == 0 && t == 0" : "live && t == 0";
+    if (strategy(e) != STRATEGY_POINTWISE && e->step->tile.row_threads > 1 && row_stores_race(e))
+        ir_text_format(out, "%*sng_barrier(%d);  // all threads of the row have read what is written in place\n",
+                       indent, "", e->site++);
+    for (uint32_t i = 0; i < stores->count; i++) {
+        const Stmt *store = stmt_at(e, stores->at[i]);
+        const char *condition = strategy(e) == STRATEGY_POINTWISE ? NULL : lone_condition(e, store, false);
+        ir_text_format(out, "%*sif (%s%s%s) ng_write(%s, %s);\n", indent, "", who, condition ? " && " : "",
+                       condition ? condition : "", gen_address(e, store->access, false), gen_stored(e, store));
+    }
+}
+
+static void fill_row(Emitter *e, Text *out, int indent) {
+    const Phase *phase = phase_now(e);
+    if (strategy(e) != STRATEGY_POINTWISE) ir_text_format(out, "%*s// phase %u\n", indent, "", e->phase);
+    for (uint32_t i = 0; i < phase->row_stmts.count; i++) {
+        uint32_t id = phase->row_stmts.at[i];
+        const Stmt *stmt = stmt_at(e, id);
+        const char *text = stmt->op == OP_LOAD ? row_load_text(e, stmt) : gen_expression(e, stmt);
+        ir_text_format(out, "%*sconst %s %s = %s;%s\n", indent, "", gen_compute_type(stmt->dtype),
+                       gen_value_name(e, id), text, gen_remark(e, stmt));
+    }
+    if (strategy(e) != STRATEGY_POINTWISE) fill_row_stores(e, out, indent);
+}
+
+/* ---- reductions ---- */
+
+static void fill_declare(Emitter *e, Text *out, int indent) {
+    const Phase *phase = phase_now(e);
+    if (strategy(e) == STRATEGY_ROW_REGISTERS) fill_packs(e, out, indent);
+    for (uint32_t i = 0; i < phase->stmts.count; i++) {
+        uint32_t id = phase->stmts.at[i];
+        if (e->step->crossing[id] == CROSS_KEEP && first_phase(e, id) == e->phase)
+            ir_text_format(out, "%*s%s %s[CHUNKS][VECTOR];\n", indent, "", gen_compute_type(stmt_at(e, id)->dtype),
+                           gen_place_name(e, 'k', id));
+    }
+    for (uint32_t i = 0; i < phase->reduces.count; i++) {
+        const Stmt *stmt = stmt_at(e, phase->reduces.at[i]);
+        ir_text_format(out, "%*s%s %s = %s;\n", indent, "", gen_compute_type(stmt->dtype),
+                       accumulator(e, phase->reduces.at[i]), gen_identity_text(e->job, stmt->reduction, stmt->dtype));
+    }
+}
+
+static const Slice *slice_of(const Emitter *e, uint32_t id) {
+    const char *name = ir_format(e->job, "slots%u", id);
+    for (uint32_t i = 0; i < e->step->slice_count; i++)
+        if (strcmp(e->step->slices[i].name, name) == 0) return &e->step->slices[i];
+    IR_BREACH(e->job, "reduction %u has no slots", id);
+}
+
+/* A butterfly within the warp; then every thread adds up the warps' slots in one order. */
+static void fill_combine(Emitter *e, Text *out, int indent) {
+    const StmtList *reduces = &phase_now(e)->reduces;
+    const Tile *tile = &e->step->tile;
+    int lanes = tile->row_threads < 32 ? tile->row_threads : 32;
+    if (reduces->count == 0) return;
+    if (lanes > 1) {
+        ir_text_format(out, "#pragma unroll\n%*sfor (int distance = %d; distance > 0; distance /= 2) {\n", indent, "",
+                       lanes / 2);
+        for (uint32_t i = 0; i < reduces->count; i++) {
+            const Stmt *stmt = stmt_at(e, reduces->at[i]);
+            const char *acc = accumulator(e, reduces->at[i]), *other = ir_format(e->job, "other%u", reduces->at[i]);
+            ir_text_format(out, "%*sconst %s %s = ng_shuffle_xor(%d, %s, distance, %d);\n", indent + 4, "",
+                           gen_compute_type(stmt->dtype), other, e->site++, acc, lanes);
+            ir_text_format(out, "%*s%s = %s;\n", indent + 4, "", acc,
+                           gen_combine(e->job, stmt->reduction, stmt->dtype, acc, other));
+        }
+        ir_text_format(out, "%*s}\n", indent, "");
+    }
+    bool slots = tile->row_threads > 32;
+    for (uint32_t i = 0; slots && i < reduces->count; i++) {
+        uint32_t id = reduces->at[i];
+        const char *type = gen_compute_type(stmt_at(e, id)->dtype);
+        ir_text_format(out, "%*s%s *const slots%u = ng_shared<%s>(%u) + slot * (ROW_THREADS / 32);\n", indent, "", type,
+                       id, type, slice_of(e, id)->offset);
+        ir_text_format(out, "%*sif (t %% 32 == 0) slots%u[t / 32] = %s;\n", indent, "", id, accumulator(e, id));
+    }
+    if (slots) ir_text_format(out, "%*sng_barrier(%d);\n", indent, "", e->site++);
+    for (uint32_t i = 0; i < reduces->count; i++) {
+        uint32_t id = reduces->at[i];
+        const Stmt *stmt = stmt_at(e, id);
+        const char *name = gen_value_name(e, id), *type = gen_compute_type(stmt->dtype);
+        if (!slots) {
+            ir_text_format(out, "%*sconst %s %s = %s;\n", indent, "", type, name, accumulator(e, id));
+            continue;
+        }
+        ir_text_format(out, "%*s%s %s = slots%u[0];\n#pragma unroll\n", indent, "", type, name, id);
+        ir_text_format(out, "%*sfor (int w = 1; w < ROW_THREADS / 32; w++) %s = %s;\n", indent, "", name,
+                       gen_combine(e->job, stmt->reduction, stmt->dtype, name, ir_format(e->job, "slots%u[w]", id)));
+    }
+}
+
+/* ---- the head ---- */
+
+void gen_emit_params(Emitter *e, Text *out, bool types) {
+    for (uint32_t i = 0; i < e->step->param_count; i++) {
+        const Param *param = &e->step->params[i];
+        ir_text_put(out, i ? ", " : "");
+        if (types && param->kind == PARAM_SIZE) ir_text_put(out, "ng_i64 ");
+        if (types && param->kind == PARAM_BUF) {
+            const Buf *buf = &e->prog->bufs.at[param->buf];
+            bool alone = buf->kind == BUF_OUT && buf->may_alias == IR_NONE;
+            for (uint32_t k = 0; k < e->nest->accesses.count; k++)
+                if (e->nest->accesses.at[k].buf == param->buf && e->step->forms[k].constant) alone = true;
+            if (buf->kind == BUF_SCALAR) ir_text_format(out, "%s ", gen_compute_type(buf->dtype));
+            else
+                ir_text_format(out, "%s%s *%s", buf->kind == BUF_IN ? "const " : "", gen_storage_type(buf->dtype),
+                               alone ? "__restrict__ " : "");
+        }
+        ir_text_put(out, param->name);
+    }
+}
+
+static const char *product_text(Emitter *e, uint32_t mask) {
+    Text text = ir_text(e->job);
+    for (uint32_t a = 0; a < e->nest->axis_count; a++) {
+        if (!(mask >> a & 1)) continue;
+        ir_text_format(&text, "%s%s", text.count ? " * " : "", gen_size_text(e, e->nest->axes[a].extent));
+    }
+    return text.count ? ir_text_string(&text) : "1";
+}
+
+static bool is_full(const Emitter *e) {
+    const Tile *tile = &e->step->tile;
+    int64_t trip = (int64_t)tile->row_threads * tile->vector * tile->chunks, columns = e->step->fixed_columns;
+    if (tile->rows > 1 || columns <= 0) return false;
+    return strategy(e) == STRATEGY_ROW_LOOP ? columns % trip == 0 : columns == trip;
+}
+
+static const char *function_name(Emitter *e) {
+    const char *kernel = e->step->variants[0].kernel;
+    return ir_copy_text(e->job, kernel, strlen(kernel) - strlen(e->step->variants[0].label) - 1);
+}
+
+static void fill_head(Emitter *e, Text *out) {
+    const Tile *tile = &e->step->tile;
+    ir_text_format(out, "template <bool WIDE>\nNG_HELPER void %s(", function_name(e));
+    gen_emit_params(e, out, true);
+    ir_text_format(out, ") {\n    using Column = %s;\n", e->step->column64 ? "ng_i64" : "int");
+    if (strategy(e) == STRATEGY_POINTWISE) {
+        ir_text_format(out, "    constexpr int THREADS = %d, VECTOR = %d, CHUNKS = %d;\n", tile->threads, tile->vector,
+                       tile->chunks);
+        return;
+    }
+    ir_text_format(out, "    constexpr int ROW_THREADS = %d, ROWS = %d, VECTOR = %d, CHUNKS = %d;\n", tile->row_threads,
+                   tile->rows, tile->vector, tile->chunks);
+    if (e->step->fixed_columns >= 0)
+        ir_text_format(out, "    constexpr Column columns = %lld;\n", (long long)e->step->fixed_columns);
+    else ir_text_format(out, "    const Column columns = (Column)(%s);\n", product_text(e, e->inner));
+    ir_text_format(out, "    constexpr bool FULL = %s;  // every access of a tile lies in the tensor\n",
+                   is_full(e) ? "true" : "false");
+    ir_text_format(out, "    const ng_i64 rows = %s;\n", product_text(e, e->step->row_mask));
+}
+
+/* ---- regions ---- */
+
+static bool region_wanted(void *state, const char *name) {
+    Emitter *e = state;
+    const Phase *phase = phase_now(e);
+    if (strcmp(name, "loads") == 0) {
+        for (uint32_t i = 0; i < phase->loads.count; i++)
+            if (!is_late(e, phase->loads.at[i])) return true;
+        return false;
+    }
+    if (strcmp(name, "lanes") == 0) return phase->stmts.count + phase->reduces.count + phase->stores.count > 0;
+    IR_BREACH(e->job, "a skeleton asks for `%s`", name);
+}
+
+static void fill_tail(Emitter *e, Text *out, int indent) {
+    if (e->tail) ir_text_format(out, "%*sif (!WIDE && v >= %s) continue;\n", indent, "", gen_left(e));
+}
+
+static uint32_t access_axes(const Emitter *e, const Stmt *stmt) {
+    const Access *access = &e->nest->accesses.at[stmt->access];
+    uint32_t mask = 0;
+    for (uint32_t a = 0; a < e->nest->axis_count; a++)
+        if (!ir_size_is(access->stride[a], 0)) mask |= (uint32_t)1 << a;
+    return mask & e->inner;
+}
+
+/* Axes that the text of the loads' loop names, and that of the lanes' loop. */
+static void fill_split_loads(Emitter *e, Text *out, int indent) {
+    const StmtList *loads = &phase_now(e)->loads;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < loads->count; i++)
+        if (!is_late(e, loads->at[i])) used |= access_axes(e, stmt_at(e, loads->at[i]));
+    gen_emit_split(e, out, indent, used);
+}
+
+static void fill_split(Emitter *e, Text *out, int indent) {
+    const Phase *phase = phase_now(e);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < phase->loads.count; i++)
+        if (is_late(e, phase->loads.at[i])) used |= access_axes(e, stmt_at(e, phase->loads.at[i]));
+    for (uint32_t i = 0; i < phase->stmts.count; i++) {
+        const Stmt *stmt = stmt_at(e, phase->stmts.at[i]);
+        if (stmt->op == OP_IOTA) used |= (uint32_t)1 << stmt->axis;
+        if (stmt->op == OP_LOAD && form_of(e, stmt)->kind == FORM_GATHER) used |= access_axes(e, stmt);
+    }
+    for (uint32_t i = 0; i < phase->stores.count; i++) /* its map's axes in the pointer, the others in its condition */
+        used |= access_axes(e, stmt_at(e, phase->stores.at[i])) | (e->inner & ~stmt_at(e, phase->stores.at[i])->domain);
+    gen_emit_split(e, out, indent, used);
+}
+
+static void region_fill(void *state, const char *name, Text *out, int indent) {
+    static const struct {
+        const char *name;
+        void (*fill)(Emitter *e, Text *out, int indent);
+    } regions[] = {
+        {"bases", gen_emit_bases}, {"row", fill_row},       {"declare", fill_declare}, {"packs", fill_packs},
+        {"loads", fill_loads},     {"before", fill_before}, {"lanes", fill_lanes},     {"after", fill_after},
+        {"combine", fill_combine}, {"tail", fill_tail},     {"split", fill_split}, {"rowstores", fill_row_stores}, {"split_loads", fill_split_loads},
+    };
+    Emitter *e = state;
+    if (strcmp(name, "head") == 0) {
+        fill_head(e, out);
+        return;
+    }
+    for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++) {
+        if (strcmp(regions[i].name, name) != 0) continue;
+        regions[i].fill(e, out, indent);
+        return;
+    }
+    IR_BREACH(e->job, "a skeleton has a region `%s`", name);
+}
+
+static void region_enter(void *state, uint32_t turn) { ((Emitter *)state)->phase = turn; }
+
+static void put_entry(Emitter *e, const Variant *variant, Text *out) {
+    ir_text_format(out, "\nNG_KERNEL __launch_bounds__(%d", e->step->tile.threads);
+    if (e->step->tile.min_ctas) ir_text_format(out, ", %d", e->step->tile.min_ctas);
+    ir_text_format(out, ") void %s(", variant->kernel);
+    gen_emit_params(e, out, true);
+    ir_text_format(out, ") {\n    %s<%s>(", function_name(e), variant->wide ? "true" : "false");
+    gen_emit_params(e, out, false);
+    ir_text_put(out, ");\n}\n");
+}
+
+void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *out) {
+    const Step *step = &unit->plan->steps.at[index];
+    Emitter e = {.job = job, .unit = unit, .prog = unit->prog, .step = step, .site = *site, .last = IR_NONE};
+    e.nest = &unit->prog->nests.at[step->nest];
+    e.inner = (((uint32_t)1 << e.nest->axis_count) - 1) & ~step->row_mask;
+    for (uint32_t a = 0; a < e.nest->axis_count; a++)
+        if (e.inner >> a & 1) e.last = a;
+    e.tail = e.last != IR_NONE && e.nest->axes[e.last].extent.kind != SIZE_INT && step->tile.vector > 1;
+    const GenTemplate *skeleton = gen_template_find(gen_strategy(step->strategy)->skeleton);
+    IR_REQUIRE(job, skeleton != NULL);
+    gen_skeleton(job, skeleton->bytes,
+                 &(Skeleton){&e, region_wanted, region_fill, region_enter, step->phase_count}, out);
+    for (uint32_t i = 0; i < step->variant_count; i++) put_entry(&e, &step->variants[i], out);
+    *site = e.site;
+}

@@ -1,0 +1,308 @@
+/* schedule: Prog -> Plan, one step a nest.
+ *   needs   a Prog after fuse
+ *   gives   unit->plan: strategies, tiles, phases, parameters, guards, shared memory, what was chosen and why
+ *   breaks  nothing; Prog is left alone
+ * What no strategy covers yet stops the job with STATUS_UNAVAILABLE at its place. */
+#include "gen/schedule.h"
+
+void gen_choose(Job *job, Plan *plan, const char *format, ...) {
+    Text text = ir_text(job);
+    va_list args;
+    va_start(args, format);
+    ir_text_vformat(&text, format, args);
+    va_end(args);
+    IR_PUSH(job, &plan->choices)->text = ir_text_string(&text);
+}
+
+/* ---- what is not covered ---- */
+
+static void refuse_unsupported(Job *job, const Prog *prog, const Nest *nest) {
+    bool rows = nest->class == CLASS_POINTWISE || nest->class == CLASS_INNER || nest->class == CLASS_ROW;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op == OP_PARTIAL_ACCUMULATE)
+            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: sums over rows");
+        if (stmt->op == OP_REDUCE) {
+            if (ir_reduction(stmt->reduction)->results > 1)
+                ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: one-pass statistics");
+            if (!rows || stmt->consumed != ir_nest_inner_mask(nest))
+                ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
+                           "not generated yet: a reduction over other axes than a row's innermost ones");
+        }
+        if (stmt->op != OP_LOAD && stmt->op != OP_STORE) continue;
+        const Buf *buf = &prog->bufs.at[nest->accesses.at[stmt->access].buf];
+        if (buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE)
+            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: a value stored between kernels");
+        if (buf->dtype == DTYPE_F8E4M3 || buf->dtype == DTYPE_F8E5M2)
+            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: fp8 data");
+    }
+    if (!rows)
+        ir_stop_at(job, STATUS_UNAVAILABLE, (Place){0, 0}, "not generated yet: kernels of class %s",
+                   ir_class_name(nest->class));
+}
+
+/* ---- parameters ---- */
+
+static const char *plain_name(Job *job, const char *prefix, const char *name) {
+    char *text = ir_format(job, "%s%s", prefix, name);
+    for (char *c = text; *c; c++) {
+        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_';
+        if (!letter) *c = '_';
+    }
+    return text;
+}
+
+typedef IR_LIST(Param) ParamList;
+
+static void add_size(Planner *p, ParamList *params, Size size) {
+    if (size.kind == SIZE_INT) return;
+    if (size.kind == SIZE_PART) IR_BREACH(p->job, "a part count in nest %s", p->nest->name);
+    for (uint32_t i = 0; i < params->count; i++)
+        if (params->at[i].kind == PARAM_SIZE && ir_size_equal(params->at[i].size, size)) return;
+    const char *name = size.kind == SIZE_DIM ? plain_name(p->job, "d_", p->prog->dims.at[size.value].name)
+                                             : ir_format(p->job, "s_%d", (int)size.value);
+    *IR_PUSH(p->job, params) = (Param){PARAM_SIZE, IR_NONE, size, name};
+}
+
+static void plan_params(Planner *p) {
+    ParamList params = {0};
+    const Nest *nest = p->nest;
+    for (uint32_t b = 0; b < p->prog->bufs.count; b++) {
+        bool used = false;
+        for (uint32_t i = 0; i < nest->accesses.count; i++) used |= nest->accesses.at[i].buf == b;
+        if (!used) continue;
+        const Buf *buf = &p->prog->bufs.at[b];
+        const char *prefix = buf->kind == BUF_SCALAR ? "c_" : "p_";
+        *IR_PUSH(p->job, &params) = (Param){PARAM_BUF, b, ir_size_int(0), plain_name(p->job, prefix, buf->name)};
+    }
+    for (uint32_t a = 0; a < nest->axis_count; a++) add_size(p, &params, nest->axes[a].extent);
+    for (uint32_t i = 0; i < nest->accesses.count; i++) {
+        const Access *access = &nest->accesses.at[i];
+        add_size(p, &params, access->offset);
+        for (uint32_t a = 0; a < nest->axis_count; a++) add_size(p, &params, access->stride[a]);
+        if (access->index != IR_NONE) add_size(p, &params, access->index_stride);
+    }
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_SIZE) add_size(p, &params, nest->stmts.at[i].size);
+    p->step->params = params.at;
+    p->step->param_count = params.count;
+}
+
+/* ---- variants ---- */
+
+typedef IR_LIST(Guard) GuardList;
+
+static void guard_multiple(Planner *p, GuardList *guards, Size size, int64_t number) {
+    if (size.kind == SIZE_INT) return;
+    for (uint32_t i = 0; i < guards->count; i++)
+        if (guards->at[i].kind == GUARD_MULTIPLE && ir_size_equal(guards->at[i].size, size)) return;
+    *IR_PUSH(p->job, guards) = (Guard){GUARD_MULTIPLE, 0, size, number};
+}
+
+static void guard_aligned(Planner *p, GuardList *guards, uint32_t buf, int64_t bytes) {
+    for (uint32_t i = 0; i < p->step->param_count; i++) {
+        const Param *param = &p->step->params[i];
+        if (param->kind != PARAM_BUF || param->buf != buf) continue;
+        for (uint32_t g = 0; g < guards->count; g++)
+            if (guards->at[g].kind == GUARD_ALIGNED && guards->at[g].param == i) return;
+        *IR_PUSH(p->job, guards) = (Guard){GUARD_ALIGNED, i, ir_size_int(0), bytes > 16 ? 16 : bytes};
+    }
+}
+
+/* What accesses of tile.vector elements ask for at launch. */
+static GuardList wide_guards(Planner *p) {
+    GuardList guards = {0};
+    int vector = p->step->tile.vector;
+    for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
+        const Access *access = &p->nest->accesses.at[i];
+        if (p->step->forms[i].kind != FORM_UNIT) continue;
+        guard_aligned(p, &guards, access->buf, (int64_t)vector * ir_dtype(p->prog->bufs.at[access->buf].dtype)->bytes);
+    }
+    guard_multiple(p, &guards, p->nest->axes[p->last].extent, vector);
+    for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
+        const Access *access = &p->nest->accesses.at[i];
+        if (p->step->forms[i].kind != FORM_UNIT) continue;
+        guard_multiple(p, &guards, access->offset, vector);
+        for (uint32_t a = 0; a < p->nest->axis_count; a++)
+            if (a != p->last) guard_multiple(p, &guards, access->stride[a], vector);
+        if (access->index != IR_NONE) guard_multiple(p, &guards, access->index_stride, vector);
+    }
+    return guards;
+}
+
+static void plan_variants(Planner *p) {
+    Step *step = p->step;
+    const char *stem = plain_name(p->job, "", ir_format(p->job, "%s_%s", p->prog->name, p->nest->name));
+    if (step->tile.vector > 1) {
+        GuardList guards = wide_guards(p);
+        Variant *wide = &step->variants[step->variant_count++];
+        *wide = (Variant){ir_format(p->job, "%s_aligned", stem), "aligned", true, guards.count, guards.at};
+    }
+    Variant *any = &step->variants[step->variant_count++];
+    *any = (Variant){ir_format(p->job, "%s_any", stem), "any", false, 0, NULL};
+}
+
+/* ---- grid and shared memory ---- */
+
+static Poly multiply(Planner *p, Poly a, Poly b) {
+    bool overflow = false;
+    Poly product = ir_poly_mul(p->job, a, b, &overflow);
+    if (overflow) ir_stop_at(p->job, STATUS_REJECTED, (Place){0, 0}, "the sizes of %s are too large", p->nest->name);
+    return product;
+}
+
+/* Rows; pointwise: elements, each run along the last axis counted as if it ended in a partial access, since
+ * n + vector - 1 is no less than the whole accesses that n elements take. */
+static void plan_grid(Planner *p) {
+    Step *step = p->step;
+    step->units = ir_poly_int(p->job, 1);
+    for (uint32_t a = 0; a < p->nest->axis_count; a++) {
+        bool pointwise = step->strategy == STRATEGY_POINTWISE;
+        if (!pointwise && !(step->row_mask >> a & 1)) continue;
+        Poly extent = ir_size_poly(p->job, p->prog, p->nest->axes[a].extent);
+        bool overflow = false;
+        if (pointwise && a == p->last && p->nest->axes[a].extent.kind != SIZE_INT)
+            extent = ir_poly_add(p->job, extent, ir_poly_int(p->job, step->tile.vector - 1), &overflow);
+        step->units = multiply(p, step->units, extent);
+    }
+    step->units_per_cta = step->strategy == STRATEGY_POINTWISE
+                              ? (int64_t)step->tile.threads * step->tile.vector * step->tile.chunks
+                              : step->tile.rows;
+}
+
+/* One slot a warp for each reduction of rows that several warps share; no two reductions share a slot, so that one
+ * barrier a phase is enough. */
+static void plan_shared(Planner *p) {
+    Step *step = p->step;
+    if (step->tile.row_threads <= 32) return;
+    IR_LIST(Slice) slices = {0};
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
+        const Stmt *stmt = &p->nest->stmts.at[i];
+        if (stmt->op != OP_REDUCE || step->crossing[i] != CROSS_ROW) continue;
+        uint32_t each = ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
+        uint32_t bytes = each * (uint32_t)(step->tile.threads / 32);
+        *IR_PUSH(p->job, &slices) = (Slice){ir_format(p->job, "slots%u", i), step->shared_bytes, bytes};
+        step->shared_bytes += (bytes + 15) / 16 * 16;
+    }
+    step->slices = slices.at;
+    step->slice_count = slices.count;
+}
+
+/* ---- one nest ---- */
+
+static bool is_pointwise(const Nest *nest) {
+    uint32_t all = ((uint32_t)1 << nest->axis_count) - 1;
+    bool whole = true;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        if (nest->stmts.at[i].op == OP_REDUCE) return false;
+        if (nest->stmts.at[i].op == OP_STORE && nest->stmts.at[i].domain != all) whole = false;
+    }
+    return whole || nest->row_count == nest->axis_count;
+}
+
+static void plan_columns(Planner *p) {
+    int64_t product = 1, most = 1, hinted = 1;
+    uint32_t count = 0;
+    p->last = IR_NONE;
+    for (uint32_t a = 0; a < p->nest->axis_count; a++) {
+        if (!(p->inner >> a & 1)) continue;
+        Size extent = p->nest->axes[a].extent;
+        p->last = a;
+        count++;
+        p->step->columns = extent;
+        int64_t m = gen_size_most(p->job, p->prog, extent), h = gen_size_hint(p->job, p->prog, extent);
+        if (most >= 0 && (m < 0 || ir_mul_overflows(most, m, &most))) most = -1;
+        if (hinted >= 0 && (h < 0 || ir_mul_overflows(hinted, h, &hinted))) hinted = -1;
+        if (extent.kind != SIZE_INT)
+            product = -1;
+        else if (product >= 0 && ir_mul_overflows(product, extent.value, &product))
+            product = -1;
+    }
+    if (count != 1) p->step->columns = ir_size_int(product);
+    p->step->fixed_columns = product;
+    p->columns = product >= 0 ? product : most;
+    p->guess = p->columns >= 0 ? p->columns : hinted >= 0 ? hinted : 4096;
+    p->step->column64 = p->columns < 0 || p->columns >= (int64_t)1 << 30;
+}
+
+static void mark_elements(Planner *p) {
+    p->element = IR_NEW_ARRAY(p->job, bool, p->nest->stmts.count);
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++) p->element[i] = (p->nest->stmts.at[i].domain & p->inner) != 0;
+    p->phase = ir_nest_phases(p->job, p->nest, &p->phase_count);
+}
+
+static void tell_choice(Planner *p) {
+    const Step *step = p->step;
+    const Tile *tile = &step->tile;
+    const char *name = gen_strategy(step->strategy)->name;
+    if (step->strategy == STRATEGY_POINTWISE) {
+        gen_choose(p->job, p->plan, "%s: %s, %d threads a CTA, %d elements an access", p->nest->name, name,
+                   tile->threads, tile->vector);
+        return;
+    }
+    Text text = ir_text(p->job);
+    ir_text_format(&text, "%s: %s, %d threads a row, %d rows a CTA, %d accesses of %d elements a thread", p->nest->name,
+                   name, tile->row_threads, tile->rows, tile->chunks, tile->vector);
+    if (step->strategy == STRATEGY_ROW_LOOP) {
+        ir_text_put(&text, " a trip; ");
+        if (p->columns < 0)
+            ir_text_put(&text, "rows have no greatest length");
+        else
+            ir_text_format(&text, "rows of %lld elements do not fit registers", (long long)p->columns);
+    } else {
+        ir_text_format(&text, "; %d bytes kept for each element", p->kept_bytes);
+    }
+    gen_choose(p->job, p->plan, "%s", ir_text_string(&text));
+}
+
+static void plan_nest(Job *job, Unit *unit, uint32_t index) {
+    const Nest *nest = &unit->prog->nests.at[index];
+    refuse_unsupported(job, unit->prog, nest);
+    Planner p = {.job = job, .unit = unit, .prog = unit->prog, .nest = nest, .plan = unit->plan};
+    p.step = IR_PUSH(job, &unit->plan->steps);
+    p.step->nest = index;
+    bool pointwise = is_pointwise(nest);
+    p.step->strategy = pointwise ? STRATEGY_POINTWISE : STRATEGY_ROW_REGISTERS;
+    p.step->row_mask = pointwise ? 0 : ir_nest_row_mask(nest);
+    p.inner = pointwise ? ((uint32_t)1 << nest->axis_count) - 1 : ir_nest_inner_mask(nest);
+    plan_columns(&p);
+    mark_elements(&p);
+    gen_plan_forms(&p);
+    gen_plan_tile(&p);
+    gen_plan_depth(&p);
+    plan_params(&p);
+    plan_grid(&p);
+    plan_shared(&p);
+    plan_variants(&p);
+    tell_choice(&p);
+}
+
+void gen_schedule(Job *job, Unit *unit) {
+    gen_knobs_check(job, &unit->options);
+    unit->plan = IR_NEW(job, Plan);
+    unit->plan->name = unit->prog->name;
+    unit->plan->workspace_bytes = ir_poly_int(job, 0);
+    for (uint32_t i = 0; i < unit->prog->nests.count; i++) plan_nest(job, unit, i);
+}
+
+uint32_t *gen_depths(Job *job, const Unit *unit) {
+    uint32_t count = unit->expanded->values.count;
+    uint32_t *depths = IR_NEW_ARRAY(job, uint32_t, count);
+    bool *seen = IR_NEW_ARRAY(job, bool, count);
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
+        const Step *step = &unit->plan->steps.at[s];
+        const Nest *nest = &unit->prog->nests.at[step->nest];
+        for (uint32_t i = 0; i < nest->stmts.count; i++) {
+            uint32_t value = nest->stmts.at[i].value;
+            if (nest->stmts.at[i].op != OP_REDUCE || value == IR_NONE || value >= count) continue;
+            /* 0 stands for the extent, which no chain passes */
+            bool unknown = seen[value] && depths[value] == 0;
+            if (step->depth[i] == 0)
+                depths[value] = 0;
+            else if (!unknown && step->depth[i] > depths[value])
+                depths[value] = step->depth[i];
+            seen[value] = true;
+        }
+    }
+    return depths;
+}

@@ -1,0 +1,45 @@
+/* What the files of schedule share: one nest on its way to a Step. */
+#ifndef GEN_SCHEDULE_H
+#define GEN_SCHEDULE_H
+
+#include "gen/gen.h"
+#include "gen/knobs.h"
+
+typedef struct Planner {
+    Job *job;
+    const Unit *unit;
+    const Prog *prog;
+    const Nest *nest;
+    Plan *plan;
+    Step *step;
+    uint32_t inner;  /* axes that are not row axes: those a row's columns run over */
+    uint32_t last;   /* innermost of them, or IR_NONE */
+    int64_t columns; /* elements a row: the number, else the most there can be, else -1 */
+    int64_t guess;   /* the number, else by hints, else 4096: what defaults are chosen for */
+    bool *element;   /* for each statement: varies along a row */
+    uint32_t *phase; /* V7, for each statement */
+    uint32_t phase_count;
+    bool keep_f32;  /* f32 kept after costly work (row_registers) */
+    int kept_bytes; /* kept in registers from phase to phase for each element, at the worst boundary */
+} Planner;
+
+/* An extent, stride or offset as a number; `otherwise` where it is known at launch only. */
+static inline int64_t gen_size_number(Size size, int64_t otherwise) {
+    return size.kind == SIZE_INT ? size.value : otherwise;
+}
+/* The most that a size can be by the dims' max, or -1; what hints make of it, or -1. */
+int64_t gen_size_most(Job *job, const Prog *prog, Size size);
+int64_t gen_size_hint(Job *job, const Prog *prog, Size size);
+
+/* Phases, crossings, stores and depth of planner->step, whose strategy and forms stand. Sets kept_bytes. */
+void gen_plan_phases(Planner *planner);
+void gen_plan_depth(Planner *planner);
+
+/* Strategy and tile, knobs included. gen_plan_forms before it. */
+void gen_plan_forms(Planner *planner);
+void gen_plan_tile(Planner *planner);
+
+/* One more line for explain. */
+void gen_choose(Job *job, Plan *plan, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

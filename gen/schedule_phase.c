@@ -1,0 +1,237 @@
+/* In: a nest, its strategy and the forms of its accesses. Out: what each phase issues, computes, combines and stores,
+ * how values cross from phase to phase, and the longest chain of combines of each reduction.
+ *
+ * Demand runs backwards: stores and reductions ask for their arguments in their phase, which ask for theirs. A load is
+ * issued where it is first asked for, so what only the last phase reads is issued late. */
+#include "gen/schedule.h"
+
+typedef struct Demand {
+    Planner *p;
+    bool **element; /* [phase][stmt]: computed or read in this phase */
+    bool *row;      /* [stmt]: computed once a row */
+    uint32_t *store_phase;
+    bool *keep; /* [stmt]: kept as its f32 where a later phase reads it */
+} Demand;
+
+static bool is_costly(Op op) {
+    switch (op) {
+    case OP_DIV:
+    case OP_FLOORDIV:
+    case OP_MOD:
+    case OP_POW:
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_EXPM1:
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_LOG1P:
+    case OP_SQRT:
+    case OP_RSQRT:
+    case OP_TANH:
+    case OP_SIGMOID:
+    case OP_ERF:
+    case OP_SIN:
+    case OP_COS: return true;
+    default: return false;
+    }
+}
+
+static void ask_args(Demand *d, const Stmt *stmt, uint32_t phase);
+
+/* Value `id` is read in `phase`. */
+static void ask(Demand *d, uint32_t id, uint32_t phase) {
+    Planner *p = d->p;
+    const Stmt *stmt = &p->nest->stmts.at[id];
+    if (!p->element[id]) {
+        if (d->row[id]) return;
+        d->row[id] = true;
+        if (stmt->op == OP_REDUCE)
+            ask_args(d, stmt, p->phase[id] - 1);
+        else
+            ask_args(d, stmt, phase);
+        return;
+    }
+    if (d->element[phase][id]) return;
+    d->element[phase][id] = true;
+    if (d->keep[id] && phase > p->phase[id])
+        ask(d, id, p->phase[id]);
+    else
+        ask_args(d, stmt, phase);
+}
+
+/* A sum of products takes the factors: its step is one fma. */
+static bool is_fma(const Nest *nest, const Stmt *stmt) {
+    const Stmt *arg = &nest->stmts.at[stmt->arg[0]];
+    return stmt->op == OP_REDUCE && stmt->reduction == REDUCTION_ADD && arg->op == OP_MUL &&
+           (arg->dtype == DTYPE_F32 || arg->dtype == DTYPE_F64);
+}
+
+static void ask_args(Demand *d, const Stmt *stmt, uint32_t phase) {
+    const Nest *nest = d->p->nest;
+    if (is_fma(nest, stmt)) {
+        /* a product that is one a row is asked for as such; both factors otherwise */
+        ask_args(d, &nest->stmts.at[stmt->arg[0]], phase);
+        return;
+    }
+    for (uint32_t k = 0; k < stmt->arg_count; k++) ask(d, stmt->arg[k], phase);
+    bool accesses = stmt->op == OP_LOAD || stmt->op == OP_STORE;
+    if (accesses && nest->accesses.at[stmt->access].index != IR_NONE)
+        ask(d, nest->accesses.at[stmt->access].index, phase);
+}
+
+static Demand demand_create(Planner *p) {
+    Job *job = p->job;
+    uint32_t count = p->nest->stmts.count;
+    Demand d = {.p = p};
+    d.element = IR_NEW_ARRAY(job, bool *, p->phase_count);
+    d.store_phase = IR_NEW_ARRAY(job, uint32_t, count);
+    d.keep = IR_NEW_ARRAY(job, bool, count);
+    for (uint32_t i = 0; i < count; i++) {
+        d.store_phase[i] = p->phase[i];
+        d.keep[i] = p->keep_f32 && p->step->strategy == STRATEGY_ROW_REGISTERS && is_costly(p->nest->stmts.at[i].op);
+    }
+    return d;
+}
+
+static void demand_run(Demand *d) {
+    Planner *p = d->p;
+    for (uint32_t q = 0; q < p->phase_count; q++) d->element[q] = IR_NEW_ARRAY(p->job, bool, p->nest->stmts.count);
+    d->row = IR_NEW_ARRAY(p->job, bool, p->nest->stmts.count);
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++)
+        if (p->nest->stmts.at[i].op == OP_STORE) ask_args(d, &p->nest->stmts.at[i], d->store_phase[i]);
+}
+
+/* The last phase that reads element `id` from memory; IR_NONE: none does. */
+static uint32_t last_issue(const Demand *d, uint32_t id) {
+    const Planner *p = d->p;
+    uint32_t last = IR_NONE;
+    bool again =
+        p->step->strategy != STRATEGY_ROW_REGISTERS || p->step->forms[p->nest->stmts.at[id].access].kind == FORM_GATHER;
+    for (uint32_t q = 0; q < p->phase_count; q++) {
+        if (!d->element[q][id]) continue;
+        last = q;
+        if (!again) break;
+    }
+    return last;
+}
+
+/* V8: a store to memory that a load may share comes no earlier than the last phase that loads it. */
+static bool delay_stores(Demand *d) {
+    const Planner *p = d->p;
+    bool changed = false;
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
+        const Stmt *store = &p->nest->stmts.at[i];
+        if (store->op != OP_STORE) continue;
+        uint32_t buf = p->nest->accesses.at[store->access].buf, alias = p->prog->bufs.at[buf].may_alias;
+        for (uint32_t k = 0; k < p->nest->stmts.count; k++) {
+            const Stmt *load = &p->nest->stmts.at[k];
+            if (load->op != OP_LOAD || !p->element[k]) continue;
+            uint32_t read = p->nest->accesses.at[load->access].buf;
+            if (read != buf && read != alias) continue;
+            uint32_t last = last_issue(d, k);
+            if (last == IR_NONE || last <= d->store_phase[i]) continue;
+            d->store_phase[i] = last;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+static void push(Job *job, StmtList *list, uint32_t id) { *IR_PUSH(job, list) = id; }
+
+static void fill_element(const Demand *d, uint32_t id) {
+    Planner *p = d->p;
+    const Stmt *stmt = &p->nest->stmts.at[id];
+    Step *step = p->step;
+    uint32_t first = IR_NONE, last = 0;
+    for (uint32_t q = 0; q < p->phase_count; q++) {
+        if (!d->element[q][id]) continue;
+        if (first == IR_NONE) first = q;
+        last = q;
+        if (stmt->op != OP_CONST && stmt->op != OP_SIZE) push(p->job, &step->phases[q].stmts, id);
+    }
+    bool load = stmt->op == OP_LOAD, gather = load && step->forms[stmt->access].kind == FORM_GATHER;
+    bool registers = step->strategy == STRATEGY_ROW_REGISTERS;
+    for (uint32_t q = 0; load && !gather && q < p->phase_count; q++)
+        if (d->element[q][id] && (q == first || !registers)) push(p->job, &step->phases[q].loads, id);
+    if (first == IR_NONE || first == last) return;
+    if (load)
+        step->crossing[id] = registers && !gather ? CROSS_KEEP_RAW : CROSS_REREAD;
+    else
+        step->crossing[id] = d->keep[id] ? CROSS_KEEP : CROSS_RECOMPUTE;
+}
+
+static void fill_row(const Demand *d, uint32_t id) {
+    Planner *p = d->p;
+    const Stmt *stmt = &p->nest->stmts.at[id];
+    if (!d->row[id]) return;
+    p->step->crossing[id] = CROSS_ROW;
+    if (stmt->op == OP_CONST || stmt->op == OP_SIZE) return;
+    if (stmt->op == OP_REDUCE)
+        push(p->job, &p->step->phases[p->phase[id] - 1].reduces, id);
+    else
+        push(p->job, &p->step->phases[p->phase[id]].row_stmts, id);
+}
+
+/* Bytes an element that live from each phase to the next, at the worst. */
+static int count_bytes(const Demand *d) {
+    const Planner *p = d->p;
+    int worst = 0;
+    for (uint32_t b = 0; b + 1 < p->phase_count; b++) {
+        int bytes = 0;
+        for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
+            const Stmt *stmt = &p->nest->stmts.at[i];
+            Crossing crossing = p->step->crossing[i];
+            bool before = false, after = false;
+            for (uint32_t q = 0; q < p->phase_count; q++) {
+                if (d->element[q][i] && q <= b) before = true;
+                if (d->element[q][i] && q > b) after = true;
+            }
+            if (!before || !after) continue;
+            if (crossing == CROSS_KEEP_RAW)
+                bytes += ir_dtype(p->prog->bufs.at[p->nest->accesses.at[stmt->access].buf].dtype)->bytes;
+            if (crossing == CROSS_KEEP) bytes += stmt->dtype == DTYPE_F64 || stmt->dtype == DTYPE_I64 ? 8 : 4;
+        }
+        if (bytes > worst) worst = bytes;
+    }
+    return worst;
+}
+
+void gen_plan_phases(Planner *p) {
+    Step *step = p->step;
+    Demand d = demand_create(p);
+    do demand_run(&d);
+    while (delay_stores(&d));
+    step->phase_count = p->phase_count;
+    step->phases = IR_NEW_ARRAY(p->job, Phase, p->phase_count);
+    step->crossing = IR_NEW_ARRAY(p->job, Crossing, p->nest->stmts.count);
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
+        const Stmt *stmt = &p->nest->stmts.at[i];
+        if (stmt->op == OP_STORE) {
+            Phase *phase = &step->phases[d.store_phase[i]];
+            push(p->job, step->forms[stmt->access].kind == FORM_ROW ? &phase->row_stores : &phase->stores, i);
+        } else if (p->element[i])
+            fill_element(&d, i);
+        else
+            fill_row(&d, i);
+    }
+    p->kept_bytes = count_bytes(&d);
+}
+
+void gen_plan_depth(Planner *p) {
+    Step *step = p->step;
+    const Tile *tile = &step->tile;
+    step->depth = IR_NEW_ARRAY(p->job, uint32_t, p->nest->stmts.count);
+    int64_t serial = (int64_t)tile->chunks * tile->vector;
+    if (step->strategy == STRATEGY_ROW_LOOP) {
+        if (step->fixed_columns < 0) return; /* its length is the extent's, known at launch */
+        int64_t a_trip = (int64_t)tile->row_threads * tile->chunks * tile->vector;
+        serial *= (step->fixed_columns + a_trip - 1) / a_trip;
+    }
+    int lanes = tile->row_threads < 32 ? tile->row_threads : 32, tree = 0;
+    while (1 << tree < lanes) tree++;
+    int64_t warps = tile->row_threads > 32 ? tile->row_threads / 32 : 0;
+    int64_t depth = serial + tree + warps;
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++)
+        if (p->nest->stmts.at[i].op == OP_REDUCE) step->depth[i] = depth > UINT32_MAX ? 0 : (uint32_t)depth;
+}

@@ -1,0 +1,284 @@
+/* In: a nest. Out: the form of each access, the strategy and the tile. Defaults follow measurements on an H200 (bf16
+ * rows, graph replay, share of a copy's speed); a forced knob replaces its default or stops the job with the reason. */
+#include "gen/schedule.h"
+
+#include <stdlib.h>
+
+static int64_t size_by(Job *job, const Prog *prog, Size size, bool most) {
+    if (size.kind == SIZE_INT) return size.value;
+    Poly poly = ir_size_poly(job, prog, size);
+    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1);
+    for (uint32_t i = 0; i < prog->dims.count; i++) {
+        const Dim *dim = &prog->dims.at[i];
+        dims[i] = dim->value >= 0 ? dim->value : most ? dim->max : dim->hint >= 0 ? dim->hint : dim->max;
+    }
+    for (uint32_t t = 0; t < poly.count; t++) {
+        if (most && poly.terms[t].coefficient < 0) return -1; /* a larger dim might make it smaller */
+        for (uint32_t k = 0; k < IR_MAX_DEGREE && poly.terms[t].symbol[k] != IR_NO_SYMBOL; k++) {
+            uint32_t symbol = poly.terms[t].symbol[k];
+            if (symbol >= prog->dims.count || dims[symbol] < 0) return -1;
+        }
+    }
+    int64_t value;
+    return ir_poly_eval(poly, dims, prog->dims.count, NULL, 0, &value) ? value : -1;
+}
+
+int64_t gen_size_most(Job *job, const Prog *prog, Size size) { return size_by(job, prog, size, true); }
+int64_t gen_size_hint(Job *job, const Prog *prog, Size size) { return size_by(job, prog, size, false); }
+
+/* ---- forms ---- */
+
+static bool may_be_written(const Planner *p, uint32_t id) {
+    const Buf *buf = &p->prog->bufs.at[id];
+    if (buf->kind != BUF_IN) return true;
+    for (uint32_t i = 0; i < p->prog->bufs.count; i++) {
+        uint32_t alias = p->prog->bufs.at[i].may_alias;
+        if (p->prog->bufs.at[i].kind != BUF_OUT || alias == IR_NONE) continue;
+        if (alias == id) return true;
+        /* another slice of a tensor that an output shares */
+        if (buf->tensor != IR_NONE && p->prog->bufs.at[alias].tensor == buf->tensor) return true;
+    }
+    return false;
+}
+
+/* Whether offsets of columns may pass 2^31 elements. */
+static bool needs_index64(const Planner *p, const Access *access) {
+    int64_t reach = 0;
+    for (uint32_t a = 0; a < p->nest->axis_count; a++) {
+        if (!(p->inner >> a & 1) || ir_size_is(access->stride[a], 0)) continue;
+        int64_t extent = gen_size_most(p->job, p->prog, p->nest->axes[a].extent), step;
+        if (access->stride[a].kind != SIZE_INT || extent < 0) return true;
+        if (ir_mul_overflows(llabs(access->stride[a].value), extent, &step)) return true;
+        if (ir_add_overflows(reach, step, &reach)) return true;
+    }
+    return reach >= (int64_t)1 << 30;
+}
+
+static Form form_of(const Planner *p, const Access *access) {
+    Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access)};
+    if (access->index != IR_NONE && p->element[access->index]) {
+        form.kind = FORM_GATHER;
+        return form;
+    }
+    bool varies = false;
+    for (uint32_t a = 0; a < p->nest->axis_count; a++)
+        if (p->inner >> a & 1 && !ir_size_is(access->stride[a], 0)) varies = true;
+    if (!varies) return form;
+    Size stride = access->stride[p->last];
+    form.kind = ir_size_is(stride, 1) ? FORM_UNIT : ir_size_is(stride, 0) ? FORM_SAME : FORM_STRIDED;
+    return form;
+}
+
+void gen_plan_forms(Planner *p) {
+    p->step->forms = IR_NEW_ARRAY(p->job, Form, p->nest->accesses.count);
+    for (uint32_t i = 0; i < p->nest->accesses.count; i++) p->step->forms[i] = form_of(p, &p->nest->accesses.at[i]);
+}
+
+/* ---- vector ---- */
+
+static bool divides(int64_t number, int vector) { return number % vector == 0; }
+
+/* Whether accesses of so many elements are whole and, with aligned pointers, aligned. Sizes known at launch only pass:
+ * the wide variant's guards ask for them. */
+static const char *vector_refused(const Planner *p, int vector) {
+    if (vector == 1) return NULL;
+    if (p->last == IR_NONE) return "there is no axis to run along";
+    Size extent = p->nest->axes[p->last].extent;
+    if (extent.kind == SIZE_INT && !divides(extent.value, vector)) return "it does not divide the row";
+    uint32_t inner_count = p->nest->axis_count - (uint32_t)__builtin_popcount(p->step->row_mask);
+    if (extent.kind != SIZE_INT && inner_count > 1 && p->step->strategy != STRATEGY_POINTWISE)
+        return "the innermost of a row's axes is known at launch only";
+    for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
+        const Access *access = &p->nest->accesses.at[i];
+        if (p->step->forms[i].kind != FORM_UNIT) continue;
+        if (access->offset.kind == SIZE_INT && !divides(access->offset.value, vector))
+            return "an access begins between its multiples";
+        if (access->index != IR_NONE && access->index_stride.kind == SIZE_INT &&
+            !divides(access->index_stride.value, vector))
+            return "a gathered row begins between its multiples";
+        for (uint32_t a = 0; a < p->nest->axis_count; a++)
+            if (a != p->last && access->stride[a].kind == SIZE_INT && !divides(access->stride[a].value, vector))
+                return "a stride is no multiple of it";
+    }
+    return NULL;
+}
+
+/* 16 bytes of the widest element that is read or written along rows. So bf16 rows with an f32 weight get 4: a warp's
+ * weight load is then one run of memory (LayerNorm of 1024 columns: 0.947 of a copy, 0.808 with 8). */
+static int default_vector(const Planner *p) {
+    int widest = 0;
+    for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
+        if (p->step->forms[i].kind != FORM_UNIT) continue;
+        int bytes = ir_dtype(p->prog->bufs.at[p->nest->accesses.at[i].buf].dtype)->bytes;
+        if (bytes > widest) widest = bytes;
+    }
+    int vector = widest == 0 ? 1 : widest == 1 ? 8 : 16 / widest;
+    while (vector_refused(p, vector)) vector /= 2;
+    return vector;
+}
+
+_Noreturn static void refuse_knob(Planner *p, KnobId id, int value, const char *why) {
+    ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "%s=%d is not possible for kernel %s: %s",
+               gen_knob(id)->name, value, p->nest->name, why);
+}
+
+static int forced_int(const Planner *p, KnobId id) { return gen_knob_int(&p->unit->options, id, p->nest->name); }
+
+static void plan_vector(Planner *p) {
+    int vector = forced_int(p, KNOB_VECTOR);
+    p->step->tile.vector = vector ? vector : default_vector(p);
+    if (!vector) return;
+    if (vector & (vector - 1)) refuse_knob(p, KNOB_VECTOR, vector, "it is no power of two");
+    for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
+        int bytes = ir_dtype(p->prog->bufs.at[p->nest->accesses.at[i].buf].dtype)->bytes;
+        if (p->step->forms[i].kind == FORM_UNIT && vector * bytes > 32)
+            refuse_knob(p, KNOB_VECTOR, vector, "an access would pass 32 bytes");
+    }
+    const char *why = vector_refused(p, vector);
+    if (why) refuse_knob(p, KNOB_VECTOR, vector, why);
+}
+
+/* ---- rows ---- */
+
+/* Elements a thread. Two sums of which one needs the other (LayerNorm) pay for each barrier twice, so their threads do
+ * more from 2048 columns on: 4096 with 128 threads 0.97 of a copy, with 256 0.74 to 0.87. */
+static int elements_a_thread(const Planner *p) {
+    uint32_t sums = 0;
+    for (uint32_t q = 0; q < p->phase_count; q++)
+        for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
+            const Stmt *stmt = &p->nest->stmts.at[i];
+            if (stmt->op == OP_REDUCE && stmt->reduction == REDUCTION_ADD && p->phase[i] == q) {
+                sums++;
+                break;
+            }
+        }
+    return p->guess > (sums > 1 ? 1024 : 4096) ? 32 : 16;
+}
+
+static int round_threads(int64_t threads) {
+    if (threads > 32) return (int)((threads + 31) / 32 * 32);
+    int power = 1;
+    while (power < threads) power *= 2;
+    return power;
+}
+
+/* Threads a row. Rows of at most 256 elements take one access a thread within a warp (qk-norm of 128 columns: 16
+ * threads of 8 elements 0.993 of a copy, 8 threads 0.83 to 0.98). */
+static int default_row_threads(const Planner *p, int elements) {
+    int64_t guess = p->guess < 1 ? 1 : p->guess;
+    if (guess <= 512) {
+        int threads = round_threads((guess + p->step->tile.vector - 1) / p->step->tile.vector);
+        return threads > 32 ? 32 : threads;
+    }
+    return round_threads((guess + elements - 1) / elements);
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Bytes of registers that kept values may take a thread: half of what is there at so many threads a CTA. */
+static int64_t kept_limit(int threads) { return threads > 512 ? 128 : 192; }
+
+static bool fits_registers(const Planner *p, int threads, int chunks) {
+    int64_t elements = (int64_t)chunks * p->step->tile.vector;
+    return threads <= 1024 && elements <= 64 && elements * p->kept_bytes <= kept_limit(threads);
+}
+
+/* Whether rows fit, and with which threads a row and chunks. Costly values are kept where that fits too. */
+static bool plan_registers(Planner *p) {
+    Tile *tile = &p->step->tile;
+    if (p->columns < 0) return false;
+    p->step->strategy = STRATEGY_ROW_REGISTERS;
+    for (int elements = elements_a_thread(p); elements >= 8; elements /= 2) {
+        tile->row_threads = default_row_threads(p, elements);
+        int64_t chunks = ceil_div(p->columns, (int64_t)tile->row_threads * tile->vector);
+        tile->chunks = chunks < 1 ? 1 : chunks > 64 ? 64 + 1 : (int)chunks;
+        for (int keep = 1; keep >= 0; keep--) {
+            p->keep_f32 = keep;
+            gen_plan_phases(p);
+            if (fits_registers(p, tile->row_threads, tile->chunks)) return true;
+        }
+        if (p->guess <= 512) break;
+    }
+    return false;
+}
+
+static void plan_loop(Planner *p) {
+    Tile *tile = &p->step->tile;
+    p->step->strategy = STRATEGY_ROW_LOOP;
+    int threads = default_row_threads(p, elements_a_thread(p));
+    tile->row_threads = threads > 512 ? 512 : threads;
+    int64_t most = ceil_div(p->guess < 1 ? 1 : p->guess, (int64_t)tile->row_threads * tile->vector);
+    int in_flight = tile->vector >= 4 ? 4 : 8; /* accesses of a trip: 16 to 64 bytes a thread of each load */
+    tile->chunks = most < in_flight ? (int)(most < 1 ? 1 : most) : in_flight;
+    gen_plan_phases(p);
+}
+
+/* Rows a CTA: small rows share CTAs of 128 threads, a warp a row CTAs of 64 (256 columns: 0.937 of a copy). */
+static int default_rows(int row_threads) { return row_threads > 32 ? 1 : (row_threads == 32 ? 64 : 128) / row_threads; }
+
+static void check_rows(Planner *p, Strategy forced, bool is_forced) {
+    Tile *tile = &p->step->tile;
+    if (tile->threads > 1024) refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has at most 1024 threads");
+    bool whole = tile->row_threads % 32 == 0 || (tile->row_threads & (tile->row_threads - 1)) == 0;
+    if (!whole || (tile->row_threads > 32 && tile->row_threads % 32))
+        refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16, 32 nor a multiple of 32");
+    if (p->step->strategy != STRATEGY_ROW_REGISTERS) return;
+    int64_t covered = (int64_t)tile->row_threads * tile->chunks * tile->vector;
+    if (p->columns > covered) refuse_knob(p, KNOB_CHUNKS, tile->chunks, "the tile is shorter than the row");
+    if ((int64_t)tile->chunks * tile->vector > 256 && is_forced && forced == STRATEGY_ROW_REGISTERS)
+        refuse_knob(p, KNOB_CHUNKS, tile->chunks, "a thread's registers do not hold more than 256 elements");
+}
+
+static void plan_rows(Planner *p) {
+    Tile *tile = &p->step->tile;
+    const char *text = gen_knob_text(&p->unit->options, KNOB_STRATEGY, p->nest->name);
+    Strategy forced = STRATEGY_ROW_REGISTERS;
+    if (text) gen_strategy_find(text, &forced);
+    if (text && forced == STRATEGY_POINTWISE)
+        ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "kernel %s cannot be pointwise: it works by rows",
+                   p->nest->name);
+    bool registers = !(text && forced == STRATEGY_ROW_LOOP) && plan_registers(p);
+    if (text && forced == STRATEGY_ROW_REGISTERS && p->columns < 0)
+        ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0},
+                   "kernel %s cannot hold its rows in registers: their length "
+                   "has no limit (give the dim a max)",
+                   p->nest->name);
+    if (!registers && !(text && forced == STRATEGY_ROW_REGISTERS)) plan_loop(p);
+    int threads = forced_int(p, KNOB_ROW_THREADS), chunks = forced_int(p, KNOB_CHUNKS);
+    if (threads) {
+        tile->row_threads = threads;
+        if (p->step->strategy == STRATEGY_ROW_REGISTERS) {
+            int64_t needed = ceil_div(p->columns, (int64_t)threads * tile->vector);
+            if (needed > 256) refuse_knob(p, KNOB_ROW_THREADS, threads, "too many elements a thread for registers");
+            tile->chunks = needed < 1 ? 1 : (int)needed;
+        }
+    }
+    if (chunks) tile->chunks = chunks;
+    int rows = forced_int(p, KNOB_ROWS);
+    tile->rows = rows ? rows : default_rows(tile->row_threads);
+    tile->threads = tile->row_threads * tile->rows;
+    check_rows(p, forced, text != NULL);
+}
+
+static void plan_pointwise(Planner *p) {
+    Tile *tile = &p->step->tile;
+    int threads = forced_int(p, KNOB_THREADS), chunks = forced_int(p, KNOB_CHUNKS);
+    /* One access of each tensor a thread, 256 threads: 4277 GB/s on an H200; four accesses 4124. */
+    tile->threads = threads ? threads : 256;
+    tile->chunks = chunks ? chunks : 1;
+    tile->row_threads = tile->threads;
+    tile->rows = 1;
+    if (tile->threads > 1024) refuse_knob(p, KNOB_THREADS, threads, "a CTA has at most 1024 threads");
+    gen_plan_phases(p);
+}
+
+void gen_plan_tile(Planner *p) {
+    plan_vector(p);
+    if (p->step->strategy == STRATEGY_POINTWISE)
+        plan_pointwise(p);
+    else
+        plan_rows(p);
+    p->step->tile.min_ctas = forced_int(p, KNOB_MIN_CTAS);
+    if (p->step->tile.min_ctas > 32)
+        refuse_knob(p, KNOB_MIN_CTAS, p->step->tile.min_ctas, "an SM has room for at most 32 CTAs");
+}
