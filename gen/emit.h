@@ -52,7 +52,7 @@ const char *gen_base_name(Emitter *e, uint32_t access);
 void gen_emit_bases(Emitter *e, Text *out, int indent);
 /* The column's index split into those axes that are used; pointwise: the access's. */
 void gen_emit_split(Emitter *e, Text *out, int indent, uint32_t used);
-const char *gen_left(Emitter *e);  /* elements from this access's first to the row's end */
+const char *gen_left(Emitter *e); /* elements from this access's first to the row's end */
 
 /* ---- kernels (gen/emit_kernel.c) ---- */
 

@@ -21,19 +21,25 @@ static void put_term(Emitter *e, Text *text, const char *index, Size stride, boo
     if (ir_size_is(stride, 0)) return;
     bool negative = stride.kind == SIZE_INT && stride.value < 0;
     Size size = negative ? ir_size_int(-stride.value) : stride;
-    if (text->count > 0) ir_text_put(text, negative ? " - " : " + ");
-    else if (negative) ir_text_put(text, "-");
+    if (text->count > 0)
+        ir_text_put(text, negative ? " - " : " + ");
+    else if (negative)
+        ir_text_put(text, "-");
     bool widen = index64 || stride.kind != SIZE_INT;
-    if (ir_size_is(size, 1)) ir_text_put(text, index);
-    else ir_text_format(text, "%s%s * %s", widen ? "(ng_i64)" : "", index, gen_size_text(e, size));
+    if (ir_size_is(size, 1))
+        ir_text_put(text, index);
+    else
+        ir_text_format(text, "%s%s * %s", widen ? "(ng_i64)" : "", index, gen_size_text(e, size));
 }
 
 static void put_offset(Emitter *e, Text *text, Size offset) {
     if (ir_size_is(offset, 0)) return;
     bool negative = offset.kind == SIZE_INT && offset.value < 0;
     Size size = negative ? ir_size_int(-offset.value) : offset;
-    if (text->count > 0) ir_text_put(text, negative ? " - " : " + ");
-    else if (negative) ir_text_put(text, "-");
+    if (text->count > 0)
+        ir_text_put(text, negative ? " - " : " + ");
+    else if (negative)
+        ir_text_put(text, "-");
     ir_text_put(text, gen_size_text(e, size));
 }
 
@@ -126,8 +132,10 @@ static void put_split(Emitter *e, Text *out, int indent, uint32_t mask, uint32_t
         bool first = (mask & (((uint32_t)1 << k) - 1)) == 0;
         bool used = used_mask >> k & 1;
         const char *extent = gen_size_text(e, e->nest->axes[k].extent);
-        if (used && first) ir_text_format(out, "%*sconst %s a_%c = %s;\n", indent, "", type, id, rest);
-        else if (used) ir_text_format(out, "%*sconst %s a_%c = (%s)(%s %% %s);\n", indent, "", type, id, type, rest, extent);
+        if (used && first)
+            ir_text_format(out, "%*sconst %s a_%c = %s;\n", indent, "", type, id, rest);
+        else if (used)
+            ir_text_format(out, "%*sconst %s a_%c = (%s)(%s %% %s);\n", indent, "", type, id, type, rest, extent);
         if (first) break;
         rest = ir_format(e->job, "(%s / %s)", rest, extent);
     }
@@ -173,13 +181,17 @@ static void put_runs(Emitter *e, Text *out, int indent, uint32_t used) {
     ir_text_format(out, "%*sconst bool live = a_%c < %s", indent, "", e->nest->axes[first].id,
                    gen_size_text(e, e->nest->axes[first].extent));
     bool whole = last->extent.kind == SIZE_INT && last->extent.value > 0;
-    if (whole) ir_text_put(out, ";\n");
-    else ir_text_format(out, " && a_%c < %s;\n", last->id, extent);
+    if (whole)
+        ir_text_put(out, ";\n");
+    else
+        ir_text_format(out, " && a_%c < %s;\n", last->id, extent);
 }
 
 void gen_emit_split(Emitter *e, Text *out, int indent, uint32_t used) {
-    if (is_pointwise(e)) put_runs(e, out, indent, used);
-    else if (inner_count(e) > 1) put_split(e, out, indent, e->inner, used, "Column", "c");
+    if (is_pointwise(e))
+        put_runs(e, out, indent, used);
+    else if (inner_count(e) > 1)
+        put_split(e, out, indent, e->inner, used, "Column", "c");
 }
 
 const char *gen_left(Emitter *e) {

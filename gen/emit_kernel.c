@@ -1,5 +1,5 @@
-/* In: a step of the plan. Out: its kernels: the skeleton of its strategy with the step's constants, pointers, phases and
- * stores. A pure function of Plan and Prog. */
+/* In: a step of the plan. Out: its kernels: the skeleton of its strategy with the step's constants, pointers, phases
+ * and stores. A pure function of Plan and Prog. */
 #include "gen/emit.h"
 #include "gen/template.h"
 
@@ -159,9 +159,12 @@ static void put_value(Emitter *e, Text *out, int indent, uint32_t id) {
     const char *name = gen_value_name(e, id), *type = gen_compute_type(stmt->dtype), *text;
     bool kept = e->step->crossing[id] == CROSS_KEEP, fetch = kept && first_phase(e, id) < e->phase;
     const char *place = kept ? ir_format(e->job, "%s[u][v]", gen_place_name(e, 'k', id)) : NULL;
-    if (fetch) text = place;
-    else if (stmt->op == OP_LOAD) text = element_text(e, id);
-    else text = gen_expression(e, stmt);
+    if (fetch)
+        text = place;
+    else if (stmt->op == OP_LOAD)
+        text = element_text(e, id);
+    else
+        text = gen_expression(e, stmt);
     ir_text_format(out, "%*sconst %s %s = %s;%s\n", indent, "", type, name, text, gen_remark(e, stmt));
     if (kept && !fetch) ir_text_format(out, "%*s%s = %s;\n", indent, "", place, name);
 }
@@ -334,7 +337,8 @@ void gen_emit_params(Emitter *e, Text *out, bool types) {
             bool alone = buf->kind == BUF_OUT && buf->may_alias == IR_NONE;
             for (uint32_t k = 0; k < e->nest->accesses.count; k++)
                 if (e->nest->accesses.at[k].buf == param->buf && e->step->forms[k].constant) alone = true;
-            if (buf->kind == BUF_SCALAR) ir_text_format(out, "%s ", gen_compute_type(buf->dtype));
+            if (buf->kind == BUF_SCALAR)
+                ir_text_format(out, "%s ", gen_compute_type(buf->dtype));
             else
                 ir_text_format(out, "%s%s *%s", buf->kind == BUF_IN ? "const " : "", gen_storage_type(buf->dtype),
                                alone ? "__restrict__ " : "");
@@ -378,7 +382,8 @@ static void fill_head(Emitter *e, Text *out) {
                    tile->rows, tile->vector, tile->chunks);
     if (e->step->fixed_columns >= 0)
         ir_text_format(out, "    constexpr Column columns = %lld;\n", (long long)e->step->fixed_columns);
-    else ir_text_format(out, "    const Column columns = (Column)(%s);\n", product_text(e, e->inner));
+    else
+        ir_text_format(out, "    const Column columns = (Column)(%s);\n", product_text(e, e->inner));
     ir_text_format(out, "    constexpr bool FULL = %s;  // every access of a tile lies in the tensor\n",
                    is_full(e) ? "true" : "false");
     ir_text_format(out, "    const ng_i64 rows = %s;\n", product_text(e, e->step->row_mask));
@@ -439,9 +444,19 @@ static void region_fill(void *state, const char *name, Text *out, int indent) {
         const char *name;
         void (*fill)(Emitter *e, Text *out, int indent);
     } regions[] = {
-        {"bases", gen_emit_bases}, {"row", fill_row},       {"declare", fill_declare}, {"packs", fill_packs},
-        {"loads", fill_loads},     {"before", fill_before}, {"lanes", fill_lanes},     {"after", fill_after},
-        {"combine", fill_combine}, {"tail", fill_tail},     {"split", fill_split}, {"rowstores", fill_row_stores}, {"split_loads", fill_split_loads},
+        {"bases", gen_emit_bases},
+        {"row", fill_row},
+        {"declare", fill_declare},
+        {"packs", fill_packs},
+        {"loads", fill_loads},
+        {"before", fill_before},
+        {"lanes", fill_lanes},
+        {"after", fill_after},
+        {"combine", fill_combine},
+        {"tail", fill_tail},
+        {"split", fill_split},
+        {"rowstores", fill_row_stores},
+        {"split_loads", fill_split_loads},
     };
     Emitter *e = state;
     if (strcmp(name, "head") == 0) {
@@ -478,8 +493,8 @@ void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *
     e.tail = e.last != IR_NONE && e.nest->axes[e.last].extent.kind != SIZE_INT && step->tile.vector > 1;
     const GenTemplate *skeleton = gen_template_find(gen_strategy(step->strategy)->skeleton);
     IR_REQUIRE(job, skeleton != NULL);
-    gen_skeleton(job, skeleton->bytes,
-                 &(Skeleton){&e, region_wanted, region_fill, region_enter, step->phase_count}, out);
+    gen_skeleton(job, skeleton->bytes, &(Skeleton){&e, region_wanted, region_fill, region_enter, step->phase_count},
+                 out);
     for (uint32_t i = 0; i < step->variant_count; i++) put_entry(&e, &step->variants[i], out);
     *site = e.site;
 }

@@ -1,5 +1,5 @@
-/* In: statements and constants. Out: their C names and expressions. One temporary a value; names are ids followed by the
- * graph's names; floats are their bits with the decimal in a comment. */
+/* In: statements and constants. Out: their C names and expressions. One temporary a value; names are ids followed by
+ * the graph's names; floats are their bits with the decimal in a comment. */
 #include "gen/emit.h"
 
 #include <string.h>
@@ -86,8 +86,10 @@ const char *gen_bits_text(Job *job, DType dtype, uint64_t bits) {
         break;
     }
     case DTYPE_I64:
-        if ((int64_t)bits >= 0) ir_text_format(&text, "(ng_i64)%lldll", (long long)bits);
-        else ir_text_format(&text, "(ng_i64)0x%016llxull /* %lld */", (unsigned long long)bits, (long long)bits);
+        if ((int64_t)bits >= 0)
+            ir_text_format(&text, "(ng_i64)%lldll", (long long)bits);
+        else
+            ir_text_format(&text, "(ng_i64)0x%016llxull /* %lld */", (unsigned long long)bits, (long long)bits);
         break;
     case DTYPE_BOOL: ir_text_put(&text, bits ? "true" : "false"); break;
     default: {
@@ -142,8 +144,10 @@ const char *gen_operand(Emitter *e, uint32_t id, DType dtype) {
 static const char *splice(Job *job, const char *pattern, const char *const *args) {
     Text text = ir_text(job);
     for (const char *at = pattern; *at; at++) {
-        if (*at == '$' && at[1] >= 'a' && at[1] <= 'c') ir_text_put(&text, args[*++at - 'a']);
-        else ir_text_bytes(&text, at, 1);
+        if (*at == '$' && at[1] >= 'a' && at[1] <= 'c')
+            ir_text_put(&text, args[*++at - 'a']);
+        else
+            ir_text_bytes(&text, at, 1);
     }
     return ir_text_string(&text);
 }
@@ -211,7 +215,8 @@ const char *gen_remark(Emitter *e, const Stmt *stmt) {
     Place place = stmt->place;
     if (!source || place.count == 0 || (size_t)place.start + place.count > count) return "";
     const char *text = gen_comment_text(e->job, source + place.start, place.count, 64);
-    if (!*text || (e->remark && strcmp(e->remark, text) == 0)) return "";
+    /* a load's name says it already; an infix operation's place is its sign */
+    if (stmt->op == OP_LOAD || strlen(text) < 3 || (e->remark && strcmp(e->remark, text) == 0)) return "";
     e->remark = text;
     return ir_format(e->job, "  // %s", text);
 }

@@ -1,8 +1,6 @@
-/* In: a unit after schedule. Out: what explain prints: for each nest its class, strategy, knobs, bytes as a formula and a
- * number, and expected time; then the choices that passes noted. */
+/* In: a unit after schedule. Out: what explain prints: for each nest its class, strategy, knobs, bytes as a formula and
+ * a number, and expected time; then the choices that passes noted. */
 #include "gen/emit.h"
-
-#include "gen/explain.h"
 
 const char *gen_poly_text(Job *job, const Prog *prog, Poly poly) {
     const char **names = IR_NEW_ARRAY(job, const char *, prog->dims.count + 1);
@@ -116,6 +114,8 @@ void gen_explain(Text *text, const Unit *unit) {
         put_guards(text, unit, step);
         put_bytes(text, unit, step);
     }
+    if (unit->reports.count > 0) ir_text_put(text, "\nfusions\n");
+    for (uint32_t i = 0; i < unit->reports.count; i++) ir_text_format(text, "  %s\n", unit->reports.at[i].text);
     if (unit->plan->choices.count > 0) ir_text_put(text, "\nchoices\n");
     for (uint32_t i = 0; i < unit->plan->choices.count; i++)
         ir_text_format(text, "  %s\n", unit->plan->choices.at[i].text);

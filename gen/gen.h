@@ -17,15 +17,15 @@ typedef struct Setting { /* NAME=VALUE of a -D, --hint, --fix or --set */
 
 /* What planning needs to know of a device; gen_target finds the default of an architecture. */
 typedef struct Target {
-    int arch;               /* 90 for sm_90 */
-    int sms;                /* streaming multiprocessors */
-    int shared_per_sm;      /* bytes */
-    int shared_per_cta;     /* bytes, with opt-in */
+    int arch;           /* 90 for sm_90 */
+    int sms;            /* streaming multiprocessors */
+    int shared_per_sm;  /* bytes */
+    int shared_per_cta; /* bytes, with opt-in */
     int registers_per_sm;
     int64_t l2_bytes;
-    double dram_gbs;        /* GB/s of a plain copy, measured where known */
+    double dram_gbs; /* GB/s of a plain copy, measured where known */
     double l2_gbs;
-    const char *name;       /* "NVIDIA H200" */
+    const char *name; /* "NVIDIA H200" */
 } Target;
 
 const Target *gen_target(int arch); /* NULL: not an architecture that normgen plans for */
@@ -40,7 +40,7 @@ typedef struct GenOptions {
     const Setting *sets; /* --set */
     uint32_t set_count;
     const Target *target;
-    bool verify;          /* ir_verify after each Prog pass */
+    bool verify; /* ir_verify after each Prog pass */
     bool batch_invariant;
     bool warnings_are_errors;
     /* Called after each pass when not NULL (tests, --after, --time-passes). */

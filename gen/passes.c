@@ -13,6 +13,8 @@ const Pass gen_passes[] = {
     {"axes", PASS_PROG, "drops axes of extent 1, merges neighbours", gen_axes},
     {"classify", PASS_PROG, "how each reduction runs through memory: INNER, OUTER or MIXED", gen_classify},
     {"fuse", PASS_PROG, "joins nests that read the same or each other's results", gen_fuse},
+    {"schedule", PASS_PLAN, "nests to kernels: strategy, tile, phases, guards, grid", gen_schedule},
+    {"emit", PASS_SOURCE, "the plan as CUDA C, with a launcher", gen_emit},
 };
 const uint32_t gen_pass_count = sizeof gen_passes / sizeof gen_passes[0];
 

@@ -284,25 +284,3 @@ void gen_schedule(Job *job, Unit *unit) {
     unit->plan->workspace_bytes = ir_poly_int(job, 0);
     for (uint32_t i = 0; i < unit->prog->nests.count; i++) plan_nest(job, unit, i);
 }
-
-uint32_t *gen_depths(Job *job, const Unit *unit) {
-    uint32_t count = unit->expanded->values.count;
-    uint32_t *depths = IR_NEW_ARRAY(job, uint32_t, count);
-    bool *seen = IR_NEW_ARRAY(job, bool, count);
-    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
-        const Step *step = &unit->plan->steps.at[s];
-        const Nest *nest = &unit->prog->nests.at[step->nest];
-        for (uint32_t i = 0; i < nest->stmts.count; i++) {
-            uint32_t value = nest->stmts.at[i].value;
-            if (nest->stmts.at[i].op != OP_REDUCE || value == IR_NONE || value >= count) continue;
-            /* 0 stands for the extent, which no chain passes */
-            bool unknown = seen[value] && depths[value] == 0;
-            if (step->depth[i] == 0)
-                depths[value] = 0;
-            else if (!unknown && step->depth[i] > depths[value])
-                depths[value] = step->depth[i];
-            seen[value] = true;
-        }
-    }
-    return depths;
-}

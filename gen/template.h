@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct GenTemplate {
-    const char *name; /* file name without directory */
+    const char *name;  /* file name without directory */
     const char *bytes; /* NUL-terminated */
     size_t count;
 } GenTemplate;

@@ -31,7 +31,7 @@ static inline void ng_check_aligned(const void *p, unsigned long bytes) {
 
 //@ NG_HELPER
 #if NG_DEVICE
-#define NG_HELPER static __device__ __forceinline__
+#define NG_HELPER __device__ __forceinline__
 #else
 #define NG_HELPER static inline
 #endif

@@ -1,0 +1,191 @@
+/* In: the plan. Out: the launcher at the end of a .cu file, seen by nvcc alone, and its header. It evaluates the plan's
+ * sizes, guards and grids as the library does. Arguments: inputs, outputs, any dims, scalars, each in file order. */
+#include "gen/emit.h"
+
+#include <string.h>
+
+typedef struct Argument {
+    const char *type, *name;
+} Argument;
+typedef IR_LIST(Argument) ArgumentList;
+
+static const char *c_name(Job *job, const char *prefix, const char *name) {
+    char *text = ir_format(job, "%s%s", prefix, name);
+    for (char *c = text; *c; c++) {
+        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        if (!letter) *c = '_';
+    }
+    return text;
+}
+
+static const char *scalar_type(DType dtype) {
+    DType compute = ir_compute_dtype(dtype);
+    return compute == DTYPE_F64 ? "double" : compute == DTYPE_F32 ? "float" : "int64_t";
+}
+
+static void add(Job *job, ArgumentList *list, const char *type, const char *name) {
+    *IR_PUSH(job, list) = (Argument){type, name};
+}
+
+static void add_bufs(Job *job, const Unit *unit, ArgumentList *list, BufKind kind, const char *prefix) {
+    for (uint32_t b = 0; b < unit->prog->bufs.count; b++) {
+        const Buf *buf = &unit->prog->bufs.at[b];
+        if (buf->kind != kind) continue;
+        const char *type = kind == BUF_SCALAR ? scalar_type(buf->dtype) : kind == BUF_IN ? "const void *" : "void *";
+        add(job, list, type, c_name(job, prefix, buf->name));
+    }
+}
+
+static void add_dims(Job *job, const Unit *unit, ArgumentList *list) {
+    for (uint32_t d = 0; d < unit->prog->dims.count; d++)
+        if (unit->prog->dims.at[d].value < 0) add(job, list, "int64_t", c_name(job, "d_", unit->prog->dims.at[d].name));
+}
+
+/* A graph's tensors; of a bare Prog its buffers. */
+static ArgumentList arguments(Job *job, const Unit *unit) {
+    ArgumentList list = {0};
+    const Graph *graph = unit->graph;
+    if (!graph) {
+        add_bufs(job, unit, &list, BUF_IN, "p_");
+        add_bufs(job, unit, &list, BUF_OUT, "p_");
+    }
+    for (uint32_t i = 0; graph && i < graph->inputs.count; i++)
+        add(job, &list, "const void *", c_name(job, "in_", graph->inputs.at[i].name));
+    for (uint32_t i = 0; graph && i < graph->outputs.count; i++)
+        add(job, &list, "void *", c_name(job, "out_", graph->outputs.at[i].name));
+    add_dims(job, unit, &list);
+    if (!graph) add_bufs(job, unit, &list, BUF_SCALAR, "c_");
+    for (uint32_t i = 0; graph && i < graph->scalars.count; i++)
+        add(job, &list, scalar_type(graph->scalars.at[i].dtype), c_name(job, "c_", graph->scalars.at[i].name));
+    return list;
+}
+
+static void put_arguments(const ArgumentList *list, Text *out) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *type = list->at[i].type;
+        ir_text_format(out, "%s%s%s", type, type[strlen(type) - 1] == '*' ? "" : " ", list->at[i].name);
+        ir_text_put(out, ", ");
+    }
+}
+
+static void put_signatures(Job *job, const Unit *unit, Text *workspace, Text *launch) {
+    ArgumentList dims = {0}, all = arguments(job, unit);
+    add_dims(job, unit, &dims);
+    const char *name = c_name(job, "", unit->prog->name);
+    ir_text_format(workspace, "size_t %s_workspace_bytes(", name);
+    for (uint32_t i = 0; i < dims.count; i++) ir_text_format(workspace, "%sint64_t %s", i ? ", " : "", dims.at[i].name);
+    ir_text_put(workspace, dims.count ? ")" : "void)");
+    ir_text_format(launch, "int %s_launch(", name);
+    put_arguments(&all, launch);
+    ir_text_put(launch, "void *workspace, size_t workspace_bytes, void *stream)");
+}
+
+/* A polynomial as C, with the dims' names. */
+static const char *poly_c(Job *job, const Prog *prog, Poly poly) {
+    const char **names = IR_NEW_ARRAY(job, const char *, prog->dims.count + 1);
+    for (uint32_t i = 0; i < prog->dims.count; i++)
+        names[i] = prog->dims.at[i].value >= 0 ? ir_format(job, "%lldll", (long long)prog->dims.at[i].value)
+                                               : c_name(job, "d_", prog->dims.at[i].name);
+    Text text = ir_text(job);
+    ir_poly_print(&text, poly, names, prog->dims.count);
+    return ir_text_string(&text);
+}
+
+static const char *size_c(Job *job, const Prog *prog, Size size) {
+    return poly_c(job, prog, ir_size_poly(job, prog, size));
+}
+
+/* The pointer of a buffer's first element, as a typed pointer. */
+static const char *pointer_c(Job *job, const Unit *unit, uint32_t id) {
+    const Buf *buf = &unit->prog->bufs.at[id];
+    const Graph *graph = unit->graph;
+    const char *name = c_name(job, "p_", buf->name), *type = gen_storage_type(buf->dtype);
+    if (graph && buf->kind == BUF_IN) name = c_name(job, "in_", graph->inputs.at[buf->tensor].name);
+    if (graph && buf->kind == BUF_OUT) name = c_name(job, "out_", graph->outputs.at[buf->tensor].name);
+    const char *constant = buf->kind == BUF_IN ? "const " : "";
+    if (ir_size_is(buf->offset, 0)) return ir_format(job, "(%s%s *)%s", constant, type, name);
+    return ir_format(job, "(%s%s *)%s + (%s)", constant, type, name, size_c(job, unit->prog, buf->offset));
+}
+
+static const char *param_c(Job *job, const Unit *unit, const Param *param) {
+    if (param->kind == PARAM_SIZE) return ir_format(job, "(ng_i64)(%s)", size_c(job, unit->prog, param->size));
+    const Buf *buf = &unit->prog->bufs.at[param->buf];
+    if (buf->kind != BUF_SCALAR) return pointer_c(job, unit, param->buf);
+    const char *name = unit->graph ? unit->graph->scalars.at[buf->tensor].name : buf->name;
+    return ir_format(job, "(%s)%s", gen_compute_type(buf->dtype), c_name(job, "c_", name));
+}
+
+static void put_guards(Job *job, const Unit *unit, const Step *step, const Variant *variant, Text *out) {
+    for (uint32_t g = 0; g < variant->guard_count; g++) {
+        const Guard *guard = &variant->guards[g];
+        ir_text_put(out, g ? " && " : "");
+        if (guard->kind == GUARD_ALIGNED)
+            ir_text_format(out, "(uintptr_t)(%s) %% %lld == 0", param_c(job, unit, &step->params[guard->param]),
+                           (long long)guard->number);
+        else
+            ir_text_format(out, "(%s) %s %lld%s", size_c(job, unit->prog, guard->size),
+                           guard->kind == GUARD_MULTIPLE ? "%" : "<=", (long long)guard->number,
+                           guard->kind == GUARD_MULTIPLE ? " == 0" : "");
+    }
+}
+
+static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
+    ir_text_format(out, "    {  // %s\n", unit->prog->nests.at[step->nest].name);
+    ir_text_format(out, "        const int64_t units = %s;\n", poly_c(job, unit->prog, step->units));
+    ir_text_format(out, "        const int64_t blocks = units / %lld + (units %% %lld != 0);\n",
+                   (long long)step->units_per_cta, (long long)step->units_per_cta);
+    ir_text_put(out, "        if (blocks < 0 || blocks > 2147483647) return cudaErrorInvalidConfiguration;\n");
+    ir_text_put(out, "        if (blocks > 0) {\n");
+    for (uint32_t v = 0; v < step->variant_count; v++) {
+        const Variant *variant = &step->variants[v];
+        ir_text_put(out, v ? "            else" : "            ");
+        if (variant->guard_count > 0) {
+            ir_text_put(out, v ? " if (" : "if (");
+            put_guards(job, unit, step, variant, out);
+            ir_text_put(out, ")\n                ");
+        } else if (v) {
+            ir_text_put(out, "\n                ");
+        }
+        ir_text_format(out, "%s<<<(unsigned)blocks, %d, %u, (cudaStream_t)stream>>>(", variant->kernel,
+                       step->tile.threads, step->shared_bytes);
+        for (uint32_t i = 0; i < step->param_count; i++)
+            ir_text_format(out, "%s%s", i ? ", " : "", param_c(job, unit, &step->params[i]));
+        ir_text_put(out, ");\n");
+    }
+    ir_text_put(out, "            const cudaError_t error = cudaGetLastError();\n");
+    ir_text_put(out, "            if (error != cudaSuccess) return error;\n        }\n    }\n");
+}
+
+void gen_emit_launcher(Job *job, const Unit *unit, Text *out) {
+    Text workspace = ir_text(job), launch = ir_text(job);
+    put_signatures(job, unit, &workspace, &launch);
+    ArgumentList dims = {0}, all = arguments(job, unit);
+    add_dims(job, unit, &dims);
+    ir_text_put(out, "#if defined(__NVCC__) && !defined(__CUDACC_RTC__)\n// ---- the launcher ----\n");
+    ir_text_put(out, "#include <cuda_runtime.h>\n#include <stddef.h>\n#include <stdint.h>\n\n");
+    ir_text_format(out, "extern \"C\" %s {\n", ir_text_string(&workspace));
+    for (uint32_t i = 0; i < dims.count; i++) ir_text_format(out, "    (void)%s;\n", dims.at[i].name);
+    ir_text_format(out, "    return %s;\n}\n\n", poly_c(job, unit->prog, unit->plan->workspace_bytes));
+    ir_text_format(out, "extern \"C\" %s {\n", ir_text_string(&launch));
+    for (uint32_t i = 0; i < all.count; i++) ir_text_format(out, "    (void)%s;\n", all.at[i].name);
+    ir_text_put(out, "    (void)workspace;\n    (void)workspace_bytes;\n");
+    for (uint32_t i = 0; i < dims.count; i++)
+        ir_text_format(out, "    if (%s < 0) return cudaErrorInvalidValue;\n", dims.at[i].name);
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step(job, unit, &unit->plan->steps.at[s], out);
+    ir_text_put(out, "    return cudaSuccess;\n}\n#endif\n");
+}
+
+void gen_emit_header(Job *job, const Unit *unit, Text *out) {
+    Text workspace = ir_text(job), launch = ir_text(job);
+    put_signatures(job, unit, &workspace, &launch);
+    const char *name = c_name(job, "", unit->prog->name);
+    ir_text_format(out, "/* %s, generated by normgen: what the launcher in its .cu file offers. */\n",
+                   unit->prog->name);
+    ir_text_format(out, "#ifndef %s_LAUNCH_H\n#define %s_LAUNCH_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
+                   name, name);
+    ir_text_put(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    ir_text_put(out, "/* Bytes of workspace that a launch with these dims needs; 0: it may be NULL. */\n");
+    ir_text_format(out, "%s;\n", ir_text_string(&workspace));
+    ir_text_put(out, "/* Device pointers; stream: a cudaStream_t. Enqueues and returns a cudaError_t. */\n");
+    ir_text_format(out, "%s;\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n", ir_text_string(&launch));
+}

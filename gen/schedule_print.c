@@ -1,0 +1,71 @@
+/* In: a unit's plan. Out: it as comment lines of the IR dump: strategy, tile, grid, variants with their guards, and for
+ * each phase what it issues, computes, combines and stores, with how values cross. */
+#include "gen/emit.h"
+
+static void put_list(Text *text, const char *label, const StmtList *list) {
+    if (list->count == 0) return;
+    ir_text_format(text, " %s", label);
+    for (uint32_t i = 0; i < list->count; i++) ir_text_format(text, " %%%u", list->at[i]);
+    ir_text_put(text, ";");
+}
+
+static void put_crossings(Text *text, const Nest *nest, const Step *step) {
+    static const struct {
+        Crossing crossing;
+        const char *name;
+    } kinds[] = {{CROSS_KEEP, "keep"},           {CROSS_KEEP_RAW, "keep-raw"}, {CROSS_REREAD, "re-read"},
+                 {CROSS_RECOMPUTE, "recompute"}, {CROSS_ROW, "row"},           {CROSS_RESIDENT, "resident"}};
+    ir_text_put(text, "#   crossing");
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        bool any = false;
+        for (uint32_t i = 0; i < nest->stmts.count; i++) {
+            if (step->crossing[i] != kinds[k].crossing) continue;
+            if (!any) ir_text_format(text, " %s", kinds[k].name);
+            ir_text_format(text, " %%%u", i);
+            any = true;
+        }
+        if (any) ir_text_put(text, ";");
+    }
+    ir_text_put(text, "\n");
+}
+
+static void put_step(Text *text, const Unit *unit, const Step *step) {
+    const Nest *nest = &unit->prog->nests.at[step->nest];
+    const Tile *tile = &step->tile;
+    ir_text_format(text, "# step %s: %s threads=%d row_threads=%d rows=%d vector=%d chunks=%d min_ctas=%d\n",
+                   nest->name, gen_strategy(step->strategy)->name, tile->threads, tile->row_threads, tile->rows,
+                   tile->vector, tile->chunks, tile->min_ctas);
+    ir_text_format(text, "#   grid ceil((%s) / %lld), shared %u bytes\n",
+                   gen_poly_text(text->job, unit->prog, step->units), (long long)step->units_per_cta,
+                   step->shared_bytes);
+    for (uint32_t v = 0; v < step->variant_count; v++) {
+        const Variant *variant = &step->variants[v];
+        ir_text_format(text, "#   variant %s", variant->kernel);
+        for (uint32_t g = 0; g < variant->guard_count; g++) {
+            const Guard *guard = &variant->guards[g];
+            ir_text_put(text, g ? ", " : " if ");
+            if (guard->kind == GUARD_ALIGNED)
+                ir_text_put(text, step->params[guard->param].name);
+            else
+                ir_size_print(text, unit->prog, guard->size);
+            ir_text_format(text, guard->kind == GUARD_AT_MOST ? " <= %lld" : " %% %lld == 0", (long long)guard->number);
+        }
+        ir_text_put(text, "\n");
+    }
+    for (uint32_t q = 0; q < step->phase_count; q++) {
+        const Phase *phase = &step->phases[q];
+        ir_text_format(text, "#   phase %u:", q);
+        put_list(text, "row", &phase->row_stmts);
+        put_list(text, "row store", &phase->row_stores);
+        put_list(text, "load", &phase->loads);
+        put_list(text, "compute", &phase->stmts);
+        put_list(text, "reduce", &phase->reduces);
+        put_list(text, "store", &phase->stores);
+        ir_text_put(text, "\n");
+    }
+    put_crossings(text, nest, step);
+}
+
+void gen_plan_print(Text *text, const Unit *unit) {
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step(text, unit, &unit->plan->steps.at[s]);
+}
