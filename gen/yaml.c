@@ -96,6 +96,13 @@ static uint32_t line_start(const Reader *reader, uint32_t at) {
     return at;
 }
 
+/* Is there more than blanks on the line before this byte? */
+static bool text_before(const Reader *reader, uint32_t at) {
+    uint32_t first = line_start(reader, at);
+    while (first < at && (reader->bytes[first] == ' ' || reader->bytes[first] == '\t')) first++;
+    return first < at;
+}
+
 /* Brackets of the given kinds that are open at the end of the bytes; negative where more close than open. */
 static int open_brackets(const char *bytes, size_t count, const char *open, const char *close) {
     int depth = 0, least = 0;
@@ -132,8 +139,6 @@ static const struct {
     {"did not find expected <document start>", "expected the end of the file: a graph file is one YAML mapping"},
     {"did not find expected node content", "expected a value"},
     {"found a tab", "YAML forbids tabs in indentation: use spaces"},
-    {"found unexpected end of stream", "a quote is never closed"},
-    {"found unexpected document indicator", "a quote is never closed"},
 };
 
 static _Noreturn void refuse_simple_key(Reader *reader, uint32_t at) {
@@ -156,6 +161,12 @@ static _Noreturn void refuse_yaml(Reader *reader) {
         refuse_simple_key(reader, byte_of(reader, &parser->context_mark));
     if (strstr(problem, "did not find expected ','") && found != 0 && strchr("[{\"'", found))
         refuse_commas(reader, place, strchr(problem, '}') != NULL);
+    if (parser->context && strstr(parser->context, "quoted scalar") && strstr(problem, "found unexpected"))
+        ir_stop_at(reader->job, STATUS_REJECTED, point(reader, byte_of(reader, &parser->context_mark)),
+                   "this quote is never closed");
+    if (strstr(problem, "did not find expected key") && text_before(reader, at))
+        ir_stop_at(reader->job, STATUS_REJECTED, place,
+                   "more text behind a value: quote the whole expression if it belongs to one");
     if (strstr(problem, "mapping values are not allowed")) {
         uint32_t first = line_start(reader, at);
         if (open_brackets(reader->bytes + first, at - first, "[(", "])") > 0)

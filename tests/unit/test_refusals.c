@@ -1,0 +1,56 @@
+/* Graph text that is refused: each with the message, its line and its column. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/graph_text.h"
+
+typedef struct Refused {
+    const char *text;
+    const char *message; /* a part of the first error */
+    uint32_t line, column;
+} Refused;
+
+/* Lines around a node's expression: the expression stands in line 7, from column 6. */
+#define HEAD "graph: g\ntypes: {E: bf16}\ndims: {M: any, N: 4, K: any, C: 12, G: 5}\n"                              \
+             "inputs: {x: 'E[M, N]', w: 'f32[N]', v: 'f32[M]', b: 'bool[M, N]', i: 'i64[K]', z: 'f32[M, 4]'}\n"    \
+             "scalars: {eps: 1e-5}\nnodes:\n"
+#define NODE(expression) HEAD "  y: " expression "\noutputs: {y: E}\n"
+
+static const Refused refused[] = {
+#include "tests/refused/yaml.def"
+#include "tests/refused/expressions.def"
+#include "tests/refused/sections.def"
+};
+
+static bool check(const Refused *row) {
+    GraphText *graph_text = graph_text_string(row->text, UP_TO_EXPAND);
+    const Diagnostic *error = graph_text_first(graph_text, SEVERITY_ERROR);
+    uint32_t line = 0, column = 0;
+    if (error && error->place.count > 0) ir_locate(graph_text->job, error->place.start, &line, &column);
+    bool good = graph_text->status == STATUS_REJECTED && error && strstr(error->text, row->message) &&
+                line == row->line && column == row->column;
+    if (!good || getenv("REFUSED_SHOW"))
+        printf("# %s: expected '%s' at %u:%u, status %d\n%s%s\n", good ? "good" : "BAD", row->message, row->line,
+               row->column, (int)graph_text->status, good ? "" : row->text, ir_job_report(graph_text->job));
+    graph_text_free(graph_text);
+    return good;
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    uint32_t bad = 0, count = sizeof refused / sizeof *refused;
+    for (uint32_t i = 0; i < count; i++) bad += !check(&refused[i]);
+    printf("# refusals: %u\n", count);
+    assert_int_equal(bad, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
