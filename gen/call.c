@@ -150,6 +150,15 @@ static Arg call_arange(Front *front, const Scope *scope, const Ast *call) {
     return value_arg(id, place);
 }
 
+/* A size as an operand: within it / is exact, as in shapes, while x / y of two sizes is a true division elsewhere. */
+static Arg call_size(Front *front, const Scope *scope, const Ast *call) {
+    const Ast **bound = bind(front, scope, call, arange_params, 1);
+    Place place = gen_place(scope, call->place);
+    if (!bound[0]) refuse_missing(front, scope, call, "n");
+    Arg arg = gen_build(front, scope, bound[0]);
+    return (Arg){.kind = ARG_SIZE, .place = place, .size = gen_arg_size(front, &arg, place, "a size")};
+}
+
 static Arg call_reshape(Front *front, const Scope *scope, const Ast *call) {
     const Ast **bound = bind(front, scope, call, reshape_params, 2);
     Place place = gen_place(scope, call->place);
@@ -333,7 +342,11 @@ Arg gen_build_call(Front *front, const Scope *scope, const Ast *ast) {
     static const struct {
         const char *name;
         Arg (*call)(Front *front, const Scope *scope, const Ast *call);
-    } special[] = {{"cast", call_cast}, {"arange", call_arange}, {"reshape", call_reshape}, {"numel", call_numel}};
+    } special[] = {{"cast", call_cast},
+                   {"arange", call_arange},
+                   {"reshape", call_reshape},
+                   {"numel", call_numel},
+                   {"size", call_size}};
     size_t count = strlen(ast->text);
     Op op;
     Reduction reduction;

@@ -143,6 +143,7 @@ void gen_parse(Job *job, Unit *unit) {
     gen_read_outputs(&front, outputs);
     ir_stop_on_errors(job);
     gen_check_inplace(&front);
+    ir_stop_on_errors(job);
     warn_unused(&front, outputs);
     ir_stop_on_errors(job);
     unit->graph = front.graph;

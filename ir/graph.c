@@ -152,6 +152,18 @@ static _Noreturn void refuse_op(Job *job, const Graph *graph, Op op, const uint3
     ir_stop(job, STATUS_REJECTED);
 }
 
+/* Shapes that would meet if fixed dims were numbers: says why they do not. */
+static void note_equal_numbers(Job *job, const Graph *graph, const uint32_t *args, uint32_t arity, Place place) {
+    Shape meeting = {0};
+    bool overflow = false;
+    for (uint32_t i = 0; i < arity; i++) {
+        Shape numbers = graph->values.at[args[i]].shape;
+        for (uint32_t k = 0; k < numbers.rank; k++) numbers.extent[k] = fold(job, graph, numbers.extent[k], &overflow);
+        if (overflow || !ir_shape_broadcast(job, &meeting, &numbers, &meeting)) return;
+    }
+    ir_note(job, place, "the numbers are equal now, but -D may change a dim: write the same name, or reshape");
+}
+
 uint32_t ir_graph_op(Job *job, Graph *graph, Op op, const uint32_t *args, Place place) {
     uint32_t arity = ir_op(op)->arity, used[3];
     DType operands[3], result;
@@ -163,6 +175,7 @@ uint32_t ir_graph_op(Job *job, Graph *graph, Op op, const uint32_t *args, Place 
         for (uint32_t k = 0; k < arity; k++) {
             ir_note(job, graph->values.at[args[k]].place, "this is %s", type_text(job, graph, args[k]));
         }
+        note_equal_numbers(job, graph, args, arity, place);
         ir_stop(job, STATUS_REJECTED);
     }
     if (!ir_op_dtype(op, operands, &result)) refuse_op(job, graph, op, args, place);

@@ -191,7 +191,7 @@ static void put_arg(const Printer *printer, Text *text, const Arg *arg) {
         else
             ir_text_put(text, number_string(printer->job, DTYPE_F64, arg->number, true));
         return;
-    case ARG_SIZE: ir_text_format(text, "(%s)", poly_string(printer, arg->size)); return;
+    case ARG_SIZE: ir_text_format(text, "size(%s)", poly_string(printer, arg->size)); return;
     case ARG_OP: put_arg_op(printer, text, arg); return;
     case ARG_BOOL: ir_text_put(text, arg->integer ? "True" : "False"); return;
     case ARG_TEXT: ir_text_format(text, "\"%s\"", arg->text); return;
@@ -251,11 +251,21 @@ static void put_reduce(const Printer *printer, Text *text, const Value *value) {
     ir_text_put(text, value->keepdim ? ", keepdim=True)" : ")");
 }
 
+/* A size as a value; a derived dim's quotient is exact within size() only. */
+static void put_size(const Printer *printer, Text *text, Poly size) {
+    bool derived = false;
+    for (uint32_t i = 0; i < size.count; i++)
+        for (uint32_t k = 0; k < IR_MAX_DEGREE && size.terms[i].symbol[k] != IR_NO_SYMBOL; k++)
+            derived = derived || printer->graph->dims.at[size.terms[i].symbol[k]].derived;
+    bool number = size.count == 0 || ir_poly_is_int(size, &(int64_t){0});
+    ir_text_format(text, derived || number ? "size(%s)" : "%s", poly_string(printer, size));
+}
+
 static void put_expression(const Printer *printer, Text *text, const Value *value) {
     const char *const *names = printer->names;
     switch (value->op) {
     case OP_CONST: ir_text_put(text, const_string(printer, value, NULL)); return;
-    case OP_SIZE: ir_text_put(text, poly_string(printer, value->size)); return;
+    case OP_SIZE: put_size(printer, text, value->size); return;
     case OP_IOTA: ir_text_format(text, "arange(%s)", poly_string(printer, value->size)); return;
     case OP_CAST: ir_text_format(text, "cast(%s, %s)", names[value->arg[0]], ir_dtype(value->dtype)->name); return;
     case OP_REDUCE: put_reduce(printer, text, value); return;

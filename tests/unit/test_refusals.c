@@ -17,9 +17,10 @@ typedef struct Refused {
 } Refused;
 
 /* Lines around a node's expression: the expression stands in line 7, from column 6. */
-#define HEAD "graph: g\ntypes: {E: bf16}\ndims: {M: any, N: 4, K: any, C: 12, G: 5}\n"                              \
-             "inputs: {x: 'E[M, N]', w: 'f32[N]', v: 'f32[M]', b: 'bool[M, N]', i: 'i64[K]', z: 'f32[M, 4]'}\n"    \
-             "scalars: {eps: 1e-5}\nnodes:\n"
+#define HEAD                                                                                                           \
+    "graph: g\ntypes: {E: bf16}\ndims: {M: any, N: 4, K: any, C: 12, G: 5}\n"                                          \
+    "inputs: {x: 'E[M, N]', w: 'f32[N]', v: 'f32[M]', b: 'bool[M, N]', i: 'i64[K]', z: 'f32[M, 4]'}\n"                 \
+    "scalars: {eps: 1e-5}\nnodes:\n"
 #define NODE(expression) HEAD "  y: " expression "\noutputs: {y: E}\n"
 
 static const Refused refused[] = {
