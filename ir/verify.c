@@ -347,6 +347,30 @@ static void check_phase(Check *check, const Site *site) {
 
 /* V8: aliases ---------------------------------------------------------------------------------------------------- */
 
+static bool depends(const Nest *nest, const Stmt *stmt, const bool *on) {
+    for (uint32_t k = 0; k < stmt->arg_count; k++)
+        if (on[stmt->arg[k]]) return true;
+    uint32_t index = ir_has_access(stmt->op) ? nest->accesses.at[stmt->access].index : IR_NONE;
+    return index != IR_NONE && on[index];
+}
+
+/* Whether a statement behind the store, in a later phase than it, asks for the load: itself or through values that a
+ * plan may compute again there, so not through a reduce, which takes its operand in the phase before its own. */
+static bool read_again(const Check *check, const Nest *nest, uint32_t load, uint32_t store) {
+    uint32_t phase_count;
+    const uint32_t *phases = ir_nest_phases(check->job, nest, &phase_count);
+    bool *asks = IR_NEW_ARRAY(check->job, bool, nest->stmts.count);
+    asks[load] = true;
+    for (uint32_t i = load + 1; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (!depends(nest, stmt, asks)) continue;
+        bool reduces = stmt->op == OP_REDUCE;
+        asks[i] = !reduces;
+        if (i > store && phases[i] - reduces > phases[store]) return true;
+    }
+    return false;
+}
+
 static bool maps_equal(const Nest *nest, const Access *a, const Access *b) {
     if (!ir_size_equal(a->offset, b->offset) || a->index != IR_NONE || b->index != IR_NONE) return false;
     for (uint32_t i = 0; i < nest->axis_count; i++)
@@ -356,9 +380,12 @@ static bool maps_equal(const Nest *nest, const Access *a, const Access *b) {
 
 /* One load of memory that the store of `out` writes. Nests run one after the other, so a load in an earlier nest is
  * before every element's store, and one in a later nest after it. Within the nest the order between two points of its
- * axes is the plan's, so the load has to be of the element that its own point stores, and stand before the store. What
- * phases read it again is the plan's choice, which keeps such a store back until the last of them; within a phase it
- * puts loads first, also those of a row's value, which every thread of the row reads and one stores. */
+ * axes is the plan's, so the load has to be of the element that its own point stores. A plan may load again wherever
+ * the value is asked for, also to compute again what depends on it, and it may delay a store behind the phases of the
+ * statements that stand before it; so what stands behind the store in the list and in a later phase must not ask for
+ * the load. Within the store's phase the plan puts loads first, also those of a row's value, which every thread of the
+ * row reads and one stores. What this asks of a plan: an aliased load is kept, or the store comes after its last
+ * re-read. */
 static void check_load(Check *check, const Site *load, uint32_t out) {
     const Writer *writer = &check->writers[out];
     const char *stored = check->prog->bufs.at[out].name;
@@ -373,6 +400,8 @@ static void check_load(Check *check, const Site *load, uint32_t out) {
         BREACH(check, "V8", name, "%s is read at other elements than the store to %s writes", read, stored);
     else if (load->stmt_index > writer->stmt)
         BREACH(check, "V8", name, "%s is read after the store to %s", read, stored);
+    if (read_again(check, load->nest, load->stmt_index, writer->stmt))
+        BREACH(check, "V8", name, "%s is read again in a phase after the store to %s", read, stored);
 }
 
 /* A load of an out itself (accumulate) stands under the same rule as a load of the buf that it may alias. A load of

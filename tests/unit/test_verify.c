@@ -148,9 +148,20 @@ static const Case breaches[] = {
     {INS ROW "buf y f32 [M,64] out may_alias x\n" NEST LOAD_X STORE_Y(
          "%0") "}\nnest m (r:M | c:64) ROW {\n" LOAD_X "%1 f32<r> = reduce add {c} %0\nstore s[0 + r*1] %1\n}\n",
      "V8: m %0: x is read after the store to y"},
+    {INS "buf y f32 [M,64] out may_alias x\nbuf z f32 [M,64] out\n" NEST LOAD_X "%1 f32<rc> = neg %0\n" STORE_Y(
+         "%1") "%2 f32<r> = reduce add {c} %0\n%3 f32<rc> = mul %0 %2\nstore z[0 + r*64 + c*1] %3\n}\n",
+     "V8: n %0: x is read again in a phase after the store to y"},
+    {INS "buf y f32 [M,64] out may_alias x\nbuf z f32 [M,64] out\n" NEST LOAD_X STORE_Y(
+         "%0") "%1 f32<rc> = neg %0\n%2 f32<rc> = exp %1\n%3 f32<r> = reduce add {c} %2\n%4 f32<rc> = div %2 %3\n"
+               "store z[0 + r*64 + c*1] %4\n}\n",
+     "V8: n %0: x is read again in a phase after the store to y"},
     {INS "buf y f32 [M,64] out may_alias x\nbuf z f32 [M,64] out\n" NEST "%0 f32<c> = load v[0 + c*1]\n" STORE_Y(
          "%0") "%1 f32<rc> = load x[0 + r*64 + c*1]\nstore z[0 + r*64 + c*1] %1\n}\n",
      "V8: n %1: x is read after the store to y"},
+    {INS ROW "buf y f32 [M,64] out may_alias x\nbuf z f32 [M,64] out\n" NEST LOAD_X "%1 f32<rc> = exp %0\n"
+             "%2 f32<r> = reduce add {c} %1\n" STORE_Y("%1") "%3 f32<rc> = div %1 %2\n%4 f32<r> = reduce max {c} "
+                                                             "%3\nstore s[0 + r*1] %4\nstore z[0 + r*64 + c*1] %1\n}\n",
+     "V8: n %0: x is read again in a phase after the store to y"},
     {INS OUT "buf z f32 [M,64] out\n" NEST LOAD_X STORE_Y(
          "%0") "}\nnest m (r:M | c:64) ROW {\n%0 f32<rc> = load y[0 + r*64 + c*1]\nstore z[0 + r*64 + c*1] %0\n}\n",
      "V8: m %0: y is read after the store to y"},
@@ -172,6 +183,9 @@ static const Case sound[] = {
     {INS "buf y f32 [M,64] out may_alias x\nbuf z f32 [M] out\n" NEST LOAD_X STORE_Y(
          "%0") "%1 f32<r> = reduce add {c} %0\nstore z[0 + r*1] %1\n}\n",
      "in place, the later phase has only the sum"},
+    {INS "buf y f32 [M,64] out may_alias x\nbuf z f32 [M,64] out\n" NEST LOAD_X "%1 f32<rc> = neg %0\n"
+         "%2 f32<r> = reduce add {c} %0\n%3 f32<rc> = mul %1 %2\nstore z[0 + r*64 + c*1] %3\n" STORE_Y("%0") "}\n",
+     "in place, stored behind the phase that reads again"},
     {INS ROW "buf y f32 [M,64] out may_alias x\nnest m (r:M | c:64) ROW {\n%0 f32<rc> = load x[63 + r*64 + c*-1]\n"
              "%1 f32<r> = reduce add {c} %0\nstore s[0 + r*1] %1\n}\n" NEST LOAD_X STORE_Y("%0") "}\n",
      "in place, read at other elements by an earlier nest"},
