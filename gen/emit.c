@@ -57,20 +57,21 @@ static void put_heading(const Unit *unit, Text *out) {
 
 /* ---- the texts ---- */
 
-static uint32_t dtypes_of(const Unit *unit) {
-    uint32_t mask = 0;
+static GenUse uses_of(const Unit *unit) {
+    GenUse use = {0};
     for (uint32_t n = 0; n < unit->prog->nests.count; n++) {
         const Nest *nest = &unit->prog->nests.at[n];
         for (uint32_t i = 0; i < nest->stmts.count; i++) {
-            DType dtype = nest->stmts.at[i].dtype;
-            mask |= (uint32_t)1 << dtype | (uint32_t)1 << ir_compute_dtype(dtype);
-        }
-        for (uint32_t i = 0; i < nest->accesses.count; i++) {
-            DType dtype = unit->prog->bufs.at[nest->accesses.at[i].buf].dtype;
-            mask |= (uint32_t)1 << dtype | (uint32_t)1 << ir_compute_dtype(dtype);
+            const Stmt *stmt = &nest->stmts.at[i];
+            use.computes |= (uint32_t)1 << ir_compute_dtype(stmt->dtype);
+            if (stmt->op != OP_LOAD && stmt->op != OP_STORE) continue;
+            const Buf *buf = &unit->prog->bufs.at[nest->accesses.at[stmt->access].buf];
+            use.computes |= (uint32_t)1 << ir_compute_dtype(buf->dtype);
+            if (buf->kind == BUF_SCALAR) continue;
+            *(stmt->op == OP_LOAD ? &use.loads : &use.stores) |= (uint32_t)1 << buf->dtype;
         }
     }
-    return mask;
+    return use;
 }
 
 static const char *kernels_text(Job *job, const Unit *unit) {
@@ -112,7 +113,7 @@ void gen_emit(Job *job, Unit *unit) {
     const char *kernels = kernels_text(job, unit);
     Text device = ir_text(job), host = ir_text(job), header = ir_text(job);
     put_heading(unit, &device);
-    gen_emit_helpers(job, kernels, dtypes_of(unit), &device);
+    gen_emit_helpers(job, kernels, uses_of(unit), &device);
     ir_text_put(&device, "\n");
     ir_text_put(&device, kernels);
     gen_emit_launcher(job, unit, &device);

@@ -73,8 +73,14 @@ void gen_skeleton(Job *job, const char *text, const Skeleton *skeleton, Text *ou
 
 /* ---- helpers (gen/emit_helpers.c) ---- */
 
-/* The helpers that `kernels` names, with all that they name. dtypes: a bit for each dtype of the unit. */
-void gen_emit_helpers(Job *job, const char *kernels, uint32_t dtypes, Text *out);
+/* What a unit does with each dtype, a bit each. */
+typedef struct GenUse {
+    uint32_t computes; /* arithmetic, in compute dtypes */
+    uint32_t loads, stores;
+} GenUse;
+
+/* The helpers that `kernels` names, with all that they name. */
+void gen_emit_helpers(Job *job, const char *kernels, GenUse use, Text *out);
 void gen_emit_host_prelude(Job *job, Text *out);
 
 /* ---- the launcher (gen/launcher.c) ---- */

@@ -8,7 +8,7 @@
 typedef struct Helper {
     const char *name; /* "host": of the host prelude alone */
     size_t name_count;
-    uint32_t dtypes; /* that the unit must use, a bit each */
+    GenUse use; /* what the unit must do */
     const char *start, *end;
     bool taken;
 } Helper;
@@ -34,9 +34,14 @@ static Helper read_mark(Job *job, const char *at) {
         at++;
         const char *word = at;
         while (at < end && *at != ' ') at++;
+        uint32_t *mask = &helper.use.computes;
+        if (starts(word, "load."))
+            word += strlen("load."), mask = &helper.use.loads;
+        else if (starts(word, "store."))
+            word += strlen("store."), mask = &helper.use.stores;
         DType dtype;
         if (!ir_dtype_find(word, (size_t)(at - word), &dtype)) IR_BREACH(job, "a helper's mark names no dtype");
-        helper.dtypes |= (uint32_t)1 << dtype;
+        *mask |= (uint32_t)1 << dtype;
     }
     return helper;
 }
@@ -77,7 +82,11 @@ static bool is_name_byte(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static void take_named(Job *job, HelperList *helpers, const char *text, uint32_t dtypes) {
+static bool is_used(GenUse needs, GenUse use) {
+    return !(needs.computes & ~use.computes) && !(needs.loads & ~use.loads) && !(needs.stores & ~use.stores);
+}
+
+static void take_named(Job *job, HelperList *helpers, const char *text, GenUse use) {
     for (const char *at = text; *at;) {
         if (!is_name_byte(*at)) {
             at++;
@@ -89,18 +98,18 @@ static void take_named(Job *job, HelperList *helpers, const char *text, uint32_t
         for (uint32_t i = 0; i < helpers->count; i++) {
             Helper *helper = &helpers->at[i];
             if (helper->taken || helper->name_count != (size_t)(at - start)) continue;
-            if (memcmp(helper->name, start, helper->name_count) != 0 || (helper->dtypes & ~dtypes) != 0) continue;
+            if (memcmp(helper->name, start, helper->name_count) != 0 || !is_used(helper->use, use)) continue;
             helper->taken = true;
             Text body = ir_text(job);
             copy_helper(helper, true, &body);
-            take_named(job, helpers, ir_text_string(&body), dtypes);
+            take_named(job, helpers, ir_text_string(&body), use);
         }
     }
 }
 
-void gen_emit_helpers(Job *job, const char *kernels, uint32_t dtypes, Text *out) {
+void gen_emit_helpers(Job *job, const char *kernels, GenUse use, Text *out) {
     HelperList helpers = read_helpers(job);
-    take_named(job, &helpers, kernels, dtypes);
+    take_named(job, &helpers, kernels, use);
     for (uint32_t i = 0; i < helpers.count; i++)
         if (helpers.at[i].taken) copy_helper(&helpers.at[i], true, out);
 }

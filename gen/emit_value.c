@@ -152,6 +152,17 @@ static const char *splice(Job *job, const char *pattern, const char *const *args
     return ir_text_string(&text);
 }
 
+/* Signed overflow is no business of C's. */
+static const char *integer_pattern(const char *pattern) {
+    static const char *const wrapping[][2] = {{"$a + $b", "ng_wrap_add($a, $b)"},
+                                              {"$a - $b", "ng_wrap_sub($a, $b)"},
+                                              {"$a * $b", "ng_wrap_mul($a, $b)"},
+                                              {"-$a", "ng_wrap_sub(0, $a)"}};
+    for (size_t i = 0; i < sizeof wrapping / sizeof wrapping[0]; i++)
+        if (strcmp(pattern, wrapping[i][0]) == 0) return wrapping[i][1];
+    return pattern;
+}
+
 static const char *primitive(Emitter *e, const Stmt *stmt) {
     const OpRow *row = ir_op(stmt->op);
     DType dtypes[3] = {0};
@@ -160,7 +171,8 @@ static const char *primitive(Emitter *e, const Stmt *stmt) {
     DType meet = ir_op_operand_dtype(stmt->op, dtypes);
     for (uint32_t k = 0; k < stmt->arg_count; k++)
         args[k] = gen_operand(e, stmt->arg[k], stmt->op == OP_WHERE && k == 0 ? DTYPE_BOOL : meet);
-    return splice(e->job, row->cuda, args);
+    bool integers = ir_compute_dtype(meet) == DTYPE_I64 && row->rule != RULE_WHERE;
+    return splice(e->job, integers ? integer_pattern(row->cuda) : row->cuda, args);
 }
 
 const char *gen_expression(Emitter *e, const Stmt *stmt) {
@@ -173,8 +185,9 @@ const char *gen_expression(Emitter *e, const Stmt *stmt) {
 }
 
 const char *gen_combine(Job *job, Reduction reduction, DType dtype, const char *a, const char *b) {
-    (void)dtype;
-    return splice(job, ir_reduction(reduction)->cuda, (const char *const[]){a, b, ""});
+    const char *pattern = ir_reduction(reduction)->cuda;
+    if (ir_compute_dtype(dtype) == DTYPE_I64) pattern = integer_pattern(pattern);
+    return splice(job, pattern, (const char *const[]){a, b, ""});
 }
 
 const char *gen_stored(Emitter *e, const Stmt *store) {

@@ -2,7 +2,8 @@
 // threads here, arithmetic in math.cuh. gen/emit_helpers.c copies those that a kernel names into its file, in this
 // order; the host prelude takes them all.
 //
-//     //@ NAME [dtype ...]   begins a helper: taken when NAME stands in the text and the unit uses all the dtypes
+//     //@ NAME [dtype ...]   begins a helper: taken when NAME stands in the text and the unit computes in all the dtypes
+//                            (load.dtype, store.dtype: loads such elements, stores them)
 //     //@ host               begins text of the host prelude alone, always taken
 //
 // Between two markers: plain lines for both, or #if NG_DEVICE, #else, #endif around the two bodies. The files also
@@ -193,74 +194,74 @@ struct ng_pack {
     ng_u32 word[(V * sizeof(T) + 3) / 4];
 };
 
-//@ ng_get bf16
+//@ ng_get load.bf16
 template <int V>
 NG_HELPER float ng_get(const ng_pack<ng_bf16, V> &pack, int lane) {
     const ng_u32 word = pack.word[lane / 2];
     return ng_f32(lane % 2 != 0 ? word & 0xffff0000u : word << 16);
 }
-//@ ng_get f16
+//@ ng_get load.f16
 template <int V>
 NG_HELPER float ng_get(const ng_pack<ng_f16, V> &pack, int lane) {
     return ng_widen_f16(pack.word[lane / 2] >> 16 * (lane % 2) & 0xffff);
 }
-//@ ng_get f32
+//@ ng_get load.f32
 template <int V>
 NG_HELPER float ng_get(const ng_pack<float, V> &pack, int lane) {
     return ng_f32(pack.word[lane]);
 }
-//@ ng_get f64
+//@ ng_get load.f64
 template <int V>
 NG_HELPER double ng_get(const ng_pack<double, V> &pack, int lane) {
     return ng_f64(pack.word[2 * lane] | (ng_u64)pack.word[2 * lane + 1] << 32);
 }
-//@ ng_get i64
+//@ ng_get load.i64
 template <int V>
 NG_HELPER ng_i64 ng_get(const ng_pack<ng_i64, V> &pack, int lane) {
     return (ng_i64)(pack.word[2 * lane] | (ng_u64)pack.word[2 * lane + 1] << 32);
 }
-//@ ng_get i32
+//@ ng_get load.i32
 template <int V>
 NG_HELPER ng_i64 ng_get(const ng_pack<ng_i32, V> &pack, int lane) {
     return (ng_i32)pack.word[lane];
 }
-//@ ng_get i8
+//@ ng_get load.i8
 template <int V>
 NG_HELPER ng_i64 ng_get(const ng_pack<ng_i8, V> &pack, int lane) {
     return (ng_i8)(pack.word[lane / 4] >> 8 * (lane % 4) & 0xff);
 }
-//@ ng_get u8
+//@ ng_get load.u8
 template <int V>
 NG_HELPER ng_i64 ng_get(const ng_pack<ng_u8, V> &pack, int lane) {
     return pack.word[lane / 4] >> 8 * (lane % 4) & 0xff;
 }
-//@ ng_get bool
+//@ ng_get load.bool
 template <int V>
 NG_HELPER bool ng_get(const ng_pack<ng_bool, V> &pack, int lane) {
     return (pack.word[lane / 4] >> 8 * (lane % 4) & 0xff) != 0;
 }
 
-//@ ng_narrow bf16
+//@ ng_narrow store.bf16
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<ng_bf16, V> &pack, const float (&lanes)[V]) {
 #pragma unroll
     for (int i = 0; i < V / 2; i++) pack.word[i] = ng_narrow_bf16x2(lanes[2 * i], lanes[2 * i + 1]);
     if (V % 2 != 0) pack.word[V / 2] = ng_narrow_bf16(lanes[V - 1]);
 }
-//@ ng_narrow f16
+//@ ng_narrow store.f16
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<ng_f16, V> &pack, const float (&lanes)[V]) {
 #pragma unroll
     for (int i = 0; i < V / 2; i++) pack.word[i] = ng_narrow_f16x2(lanes[2 * i], lanes[2 * i + 1]);
     if (V % 2 != 0) pack.word[V / 2] = ng_narrow_f16(lanes[V - 1]);
 }
-//@ ng_narrow f32
+//@ ng_narrow store.f32
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<float, V> &pack, const float (&lanes)[V]) {
 #pragma unroll
     for (int i = 0; i < V; i++) pack.word[i] = ng_bits_f32(lanes[i]);
 }
-//@ ng_narrow f64
+//@ ng_narrow store.f64
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<double, V> &pack, const double (&lanes)[V]) {
 #pragma unroll
@@ -269,7 +270,7 @@ NG_HELPER void ng_narrow(ng_pack<double, V> &pack, const double (&lanes)[V]) {
         pack.word[2 * i + 1] = (ng_u32)(ng_bits_f64(lanes[i]) >> 32);
     }
 }
-//@ ng_narrow i64
+//@ ng_narrow store.i64
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<ng_i64, V> &pack, const ng_i64 (&lanes)[V]) {
 #pragma unroll
@@ -278,7 +279,7 @@ NG_HELPER void ng_narrow(ng_pack<ng_i64, V> &pack, const ng_i64 (&lanes)[V]) {
         pack.word[2 * i + 1] = (ng_u32)((ng_u64)lanes[i] >> 32);
     }
 }
-//@ ng_narrow i32
+//@ ng_narrow store.i32
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<ng_i32, V> &pack, const ng_i64 (&lanes)[V]) {
 #pragma unroll
@@ -293,17 +294,17 @@ NG_HELPER void ng_narrow_bytes(ng_pack<T, V> &pack, const C (&lanes)[V]) {
         pack.word[i / 4] = i % 4 == 0 ? byte : pack.word[i / 4] | byte << 8 * (i % 4);
     }
 }
-//@ ng_narrow i8
+//@ ng_narrow store.i8
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<ng_i8, V> &pack, const ng_i64 (&lanes)[V]) {
     ng_narrow_bytes(pack, lanes);
 }
-//@ ng_narrow u8
+//@ ng_narrow store.u8
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<ng_u8, V> &pack, const ng_i64 (&lanes)[V]) {
     ng_narrow_bytes(pack, lanes);
 }
-//@ ng_narrow bool
+//@ ng_narrow store.bool
 template <int V>
 NG_HELPER void ng_narrow(ng_pack<ng_bool, V> &pack, const bool (&lanes)[V]) {
     ng_narrow_bytes(pack, lanes);

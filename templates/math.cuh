@@ -18,6 +18,14 @@ NG_HELPER double ng_fma(double a, double b, double c) { return fma(a, b, c); }
 NG_HELPER double ng_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #endif
 
+//@ ng_wrap_add
+// Integers wrap.
+NG_HELPER ng_i64 ng_wrap_add(ng_i64 a, ng_i64 b) { return (ng_i64)((ng_u64)a + (ng_u64)b); }
+//@ ng_wrap_sub
+NG_HELPER ng_i64 ng_wrap_sub(ng_i64 a, ng_i64 b) { return (ng_i64)((ng_u64)a - (ng_u64)b); }
+//@ ng_wrap_mul
+NG_HELPER ng_i64 ng_wrap_mul(ng_i64 a, ng_i64 b) { return (ng_i64)((ng_u64)a * (ng_u64)b); }
+
 //@ ng_isnan f32
 NG_HELPER bool ng_isnan(float a) { return a != a; }
 //@ ng_isnan f64
@@ -393,34 +401,42 @@ NG_HELPER ng_i64 ng_floordiv(ng_i64 a, ng_i64 b) {
 }
 
 // ---- casts: the value of the target type, in the type that arithmetic on it has
-//@ ng_cast_f32
+//@ ng_cast_f32 f32
 NG_HELPER float ng_cast_f32(float a) { return a; }
+//@ ng_cast_f32 f64
 NG_HELPER float ng_cast_f32(double a) { return (float)a; }
+//@ ng_cast_f32 i64
 NG_HELPER float ng_cast_f32(ng_i64 a) { return (float)a; }
+//@ ng_cast_f32 bool
 NG_HELPER float ng_cast_f32(bool a) { return a ? 1.0f : 0.0f; }
-//@ ng_cast_f64
+//@ ng_cast_f64 f32
 NG_HELPER double ng_cast_f64(float a) { return a; }
+//@ ng_cast_f64 f64
 NG_HELPER double ng_cast_f64(double a) { return a; }
+//@ ng_cast_f64 i64
 NG_HELPER double ng_cast_f64(ng_i64 a) { return (double)a; }
+//@ ng_cast_f64 bool
 NG_HELPER double ng_cast_f64(bool a) { return a ? 1.0 : 0.0; }
-//@ ng_odd
+//@ ng_odd f32
 // To f32 with the last bit set where digits were lost, so that one more rounding to a shorter type is the only one.
 NG_HELPER float ng_odd(float a) { return a; }
+//@ ng_odd bool
 NG_HELPER float ng_odd(bool a) { return a ? 1.0f : 0.0f; }
+//@ ng_odd f64
 NG_HELPER float ng_odd(double a) {
     const float near = (float)a;
     if (near != near || (double)near == a) return near;
     const ng_u32 bits = ng_bits_f32(near);
-    const bool above = ((double)near > a) == (a > 0); // rounded away from zero
-    return ng_f32((above ? bits - 1 : bits) | 1);
+    const bool beyond = a > 0 ? (double)near > a : (double)near < a;
+    return ng_f32((beyond ? bits - 1 : bits) | 1);
 }
+//@ ng_odd i64
 NG_HELPER float ng_odd(ng_i64 a) {
     const ng_u64 size = a < 0 ? 0 - (ng_u64)a : (ng_u64)a;
     int shift = 0;
     while (size >> shift >= 1 << 24) shift++;
-    const ng_u64 kept = size >> shift << shift;
-    const float near = (float)(ng_i64)(kept >> shift) * (float)((ng_u64)1 << shift);
-    const float odd = kept == size ? near : ng_f32(ng_bits_f32(near) | 1);
+    const float near = (float)(ng_i64)(size >> shift) * (float)((ng_u64)1 << shift);
+    const float odd = size >> shift << shift == size ? near : ng_f32(ng_bits_f32(near) | 1);
     return a < 0 ? -odd : odd;
 }
 //@ ng_cast_bf16
@@ -446,23 +462,35 @@ NG_HELPER ng_i64 ng_saturate(double a, double low, double high) {
     if (a >= high) return high >= 9223372036854775808.0 ? 0x7fffffffffffffffll : (ng_i64)high;
     return (ng_i64)a;
 }
-//@ ng_cast_i64
+//@ ng_cast_i64 i64
 NG_HELPER ng_i64 ng_cast_i64(ng_i64 a) { return a; }
+//@ ng_cast_i64 bool
 NG_HELPER ng_i64 ng_cast_i64(bool a) { return a; }
+//@ ng_cast_i64 f32
+NG_HELPER ng_i64 ng_cast_i64(float a) { return ng_saturate(a, -9223372036854775808.0, 9223372036854775808.0); }
+//@ ng_cast_i64 f64
 NG_HELPER ng_i64 ng_cast_i64(double a) { return ng_saturate(a, -9223372036854775808.0, 9223372036854775808.0); }
-NG_HELPER ng_i64 ng_cast_i64(float a) { return ng_cast_i64((double)a); }
-//@ ng_cast_i32
+//@ ng_cast_i32 i64
 NG_HELPER ng_i64 ng_cast_i32(ng_i64 a) { return (ng_i32)(ng_u32)(ng_u64)a; }
+//@ ng_cast_i32 bool
 NG_HELPER ng_i64 ng_cast_i32(bool a) { return a; }
+//@ ng_cast_i32 f32
+NG_HELPER ng_i64 ng_cast_i32(float a) { return ng_saturate(a, -2147483648.0, 2147483647.0); }
+//@ ng_cast_i32 f64
 NG_HELPER ng_i64 ng_cast_i32(double a) { return ng_saturate(a, -2147483648.0, 2147483647.0); }
-NG_HELPER ng_i64 ng_cast_i32(float a) { return ng_cast_i32((double)a); }
-//@ ng_cast_i8
+//@ ng_cast_i8 i64
 NG_HELPER ng_i64 ng_cast_i8(ng_i64 a) { return (ng_i8)(ng_u8)(ng_u64)a; }
+//@ ng_cast_i8 bool
 NG_HELPER ng_i64 ng_cast_i8(bool a) { return a; }
+//@ ng_cast_i8 f32
+NG_HELPER ng_i64 ng_cast_i8(float a) { return ng_saturate(a, -128.0, 127.0); }
+//@ ng_cast_i8 f64
 NG_HELPER ng_i64 ng_cast_i8(double a) { return ng_saturate(a, -128.0, 127.0); }
-NG_HELPER ng_i64 ng_cast_i8(float a) { return ng_cast_i8((double)a); }
-//@ ng_cast_u8
+//@ ng_cast_u8 i64
 NG_HELPER ng_i64 ng_cast_u8(ng_i64 a) { return (ng_u8)(ng_u64)a; }
+//@ ng_cast_u8 bool
 NG_HELPER ng_i64 ng_cast_u8(bool a) { return a; }
+//@ ng_cast_u8 f32
+NG_HELPER ng_i64 ng_cast_u8(float a) { return ng_saturate(a, 0.0, 255.0); }
+//@ ng_cast_u8 f64
 NG_HELPER ng_i64 ng_cast_u8(double a) { return ng_saturate(a, 0.0, 255.0); }
-NG_HELPER ng_i64 ng_cast_u8(float a) { return ng_cast_u8((double)a); }
