@@ -1,0 +1,187 @@
+#!/bin/sh
+# Every verb and option of the command: its exit code, what it prints and where.
+set -u
+. tests/support/check.sh
+build=${BUILD:-build}
+normgen=$build/normgen
+scratch=$(mktemp -d) || exit 6
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out err=$scratch/err
+export NO_COLOR=1
+
+# CODE ARGUMENTS...: runs the command; standard output and error are in $out and $err
+run() {
+    wanted=$1
+    shift
+    "$normgen" "$@" >"$out" 2>"$err" </dev/null
+    got=$?
+    [ "$got" -eq "$wanted" ] || {
+        echo "normgen $*: exit $got, expected $wanted"
+        head -n 5 "$err"
+        return 1
+    }
+}
+says() { grep -qE -e "$1" "$out" || { echo "standard output lacks: $1"; head -n 5 "$out"; return 1; }; }
+warns() { grep -qE -e "$1" "$err" || { echo "standard error lacks: $1"; head -n 5 "$err"; return 1; }; }
+silent() { [ ! -s "$out" ] || { echo "standard output is not empty"; head -n 3 "$out"; return 1; }; }
+# CODE PATTERN ARGUMENTS...: exits so, with words on standard error and nothing on standard output
+refuses() {
+    code=$1 pattern=$2
+    shift 2
+    run "$code" "$@" && warns "$pattern" && silent
+}
+# PATTERN ARGUMENTS...: exits 0 and prints
+prints() {
+    pattern=$1
+    shift
+    run 0 "$@" && says "$pattern"
+}
+graph=examples/layer_norm.yaml
+small="-D M=3 -D N=33"
+
+# ---- the command itself
+check "no verb" refuses 2 "no verb given"
+check "--help" prints "Exit codes" --help
+check "help" prints "Verbs:" help
+check "help VERB" prints "normgen gen GRAPH" help gen
+check "--version" prints "^normgen [0-9]+\.[0-9]+\.[0-9]+$" --version
+check "unknown verb" refuses 2 "did you mean explain" explian $graph
+check "option before the verb" refuses 2 "the verb comes first" --verify check $graph
+for verb in check gen ir explain grad compile run tune bench knobs ops passes devices cache; do
+    check "$verb --help" prints "^normgen $verb" $verb --help
+done
+for verb in grad tune bench cache; do check "$verb is not there yet" refuses 9 "not available yet" $verb; done
+check "unknown option" refuses 2 "unknown option --chek; did you mean --check" run --chek $graph
+check "an option of another verb" refuses 2 "no option of gen" gen --check $graph
+check "option without its value" refuses 2 "needs a value" gen $graph -o
+check "value for an option without" refuses 2 "takes no value" check --verify=yes $graph
+check "no graph" refuses 2 "needs GRAPH" check
+check "two graphs" refuses 2 "too many" check $graph $graph
+check "-- ends options" refuses 6 "No such file" check -- --verify
+check "missing file" refuses 6 "No such file" check $scratch/none.yaml
+check "a folder" refuses 6 "Is a directory" check /tmp
+if [ "$(id -u)" -ne 0 ]; then
+    echo "graph: x" >"$scratch/locked" && chmod 0 "$scratch/locked"
+    check "unreadable file" refuses 6 "Permission denied" check "$scratch/locked"
+fi
+
+# ---- check
+check "check" prints "^layer_norm: ok" check $graph
+check "check shows arguments" says "inputs +x bf16, gamma f32, beta f32"
+check "check: -D E=f16" prints "x f16" check $graph -D E=f16
+check "check: bad -D" refuses 2 "" check $graph -D Q=3
+check "check: -D without =" refuses 2 "expected NAME=VALUE" check $graph -D Q
+check "check: NaN as a dim" refuses 2 "" check $graph -D N=nan
+check "check: 2^62 as a dim" refuses 2 "" check $graph -D N=4611686018427387904
+check "check: bad --hint" refuses 2 "" check $graph --hint=M=x
+check "check: bad --fix" refuses 2 "" check $graph --fix=Q=3
+check "check: bad --set" refuses 2 "" check $graph --set=nope=3
+check "check: -DN=5 in one word" run 0 check $graph -DN=5
+printf 'graph: g\ninputs: {x: "f32[8]", z: "f32[8]"}\nnodes: {y: x + 1, dead: x * 2}\noutputs: {y: f32}\n' >"$scratch/warn.yaml"
+check "warnings do not reject" run 0 check "$scratch/warn.yaml"
+check "warnings are told" warns "warning:"
+check "-Werror" run 1 check "$scratch/warn.yaml" -Werror
+printf 'graph: g\ninputs: {x: "f32[8]"}\nnodes: {y: relo(x)}\noutputs: {y: f32}\n' >"$scratch/bad.yaml"
+check "a rejected graph" refuses 1 "bad.yaml:3:[0-9]+: error:" check "$scratch/bad.yaml"
+check "near miss of an operation" warns "relu"
+piped() { "$normgen" check - <"$graph" >"$out" 2>"$err" && says "layer_norm: ok"; }
+check "a graph on standard input" piped
+huge() { head -c 17000000 /dev/zero | tr '\0' '#' | "$normgen" check - >"$out" 2>"$err"; [ $? -eq 1 ]; }
+check "a graph over 16 MB" huge
+
+# ---- gen
+check "gen" prints "__global__" gen $graph
+cp "$out" "$scratch/first.cu"
+check "gen -o -" run 0 gen $graph -o -
+check "gen writes the same bytes each time" cmp -s "$out" "$scratch/first.cu"
+check "gen -o" run 0 gen $graph -o "$scratch/a.cu" --header="$scratch/a.h"
+check "gen -o says nothing" silent
+check "gen -o writes what gen prints" cmp -s "$scratch/a.cu" "$scratch/first.cu"
+check "gen --header" grep -q "int layer_norm_launch(" "$scratch/a.h"
+check "gen: both on standard output" refuses 2 "cannot both" gen $graph --header=-
+check "gen: header alone on standard output" run 0 gen $graph -o "$scratch/a.cu" --header=-
+check "gen: that header" says "layer_norm_workspace_bytes"
+check "gen leaves no part behind" test -z "$(ls "$scratch" | grep part)"
+check "gen onto a full disk" refuses 6 "No space left" gen $graph -o /dev/full
+full() { "$normgen" gen $graph 2>"$err" >/dev/full; [ $? -eq 6 ] && grep -q "No space left" "$err"; }
+check "gen onto a full standard output" full
+broken() { (sleep 0.3; exec true) | cat >/dev/null; { "$normgen" ops 2>"$err"; echo $? >"$scratch/code"; } | true; [ "$(cat "$scratch/code")" -eq 6 ] || [ "$(cat "$scratch/code")" -eq 0 ]; }
+check "a closed pipe ends with 6, not by a signal" broken
+check "gen into no folder" refuses 6 "No such file" gen $graph -o "$scratch/no/a.cu"
+check "gen onto a folder" refuses 6 "Is a directory" gen $graph -o "$scratch"
+echo old >"$scratch/old.cu"
+check "a rejected graph leaves the old file" refuses 1 "error" gen "$scratch/bad.yaml" -o "$scratch/old.cu"
+check "so it does" grep -qx old "$scratch/old.cu"
+ln -s a.cu "$scratch/link.cu"
+check "-o through a link" run 0 gen $graph -o "$scratch/link.cu"
+check "the link stays" test -L "$scratch/link.cu"
+check "gen --arch=sm_80" prints "sm_80" gen $graph --arch=sm_80
+check "gen --arch=80" prints "sm_80" gen $graph --arch 80
+check "gen: no such --arch" run 2 gen $graph --arch=sm_12
+check "gen: no --arch at all" refuses 2 "expected sm_N" gen $graph --arch=hopper
+check "gen --fix" run 0 gen $graph --fix=M=64
+check "gen --hint" run 0 gen $graph --hint M=64
+check "gen --verify" run 0 gen $graph --verify
+check "gen --batch-invariant" run 0 gen $graph --batch-invariant
+check "gen --time-passes" run 0 gen $graph --time-passes
+check "times on standard error" warns "^lower +[0-9.]+ us"
+
+# ---- ir and explain
+check "ir" prints "^prog layer_norm" ir $graph
+check "ir --after=parse is a graph file" run 0 ir $graph --after=parse
+cp "$out" "$scratch/parsed.yaml"
+check "and reads back" run 0 check "$scratch/parsed.yaml"
+for pass in expand simplify lower axes classify fuse schedule emit; do check "ir --after=$pass" run 0 ir $graph --after=$pass; done
+check "emit shows CUDA" says "__global__"
+check "ir --after=all" prints "schedule" ir $graph --after=all
+check "ir: unknown pass" refuses 2 "did you mean lower" ir $graph --after=lowr
+check "ir --diff" prints "^@@ " ir $graph --diff=lower,fuse
+check "ir --diff of one pass is empty" run 0 ir $graph --diff=fuse,fuse
+check "so it is" silent
+check "ir --diff of one name" refuses 2 "two passes" ir $graph --diff=fuse
+check "ir --after and --diff" refuses 2 "exclude" ir $graph --diff=lower,fuse --after=fuse
+check "explain" prints "row_registers" explain $graph
+check "explain --set strategy" prints "row_loop" explain $graph --set=strategy=row_loop
+
+# ---- compile
+if run 9 compile $graph; then
+    skip "compile: no NVRTC here"
+else
+    check "compile" prints "registers" compile $graph
+    check "compile -o" run 0 compile $graph -o "$scratch/a.cubin"
+    check "a cubin is an ELF file" test "$(head -c 4 "$scratch/a.cubin" | tail -c 3)" = ELF
+    check "compile --emit=ptx" prints "^\.version" compile $graph --emit=ptx
+    check "its table on standard error" warns "registers"
+    check "compile --emit=ptx -o" run 0 compile $graph --emit=ptx -o "$scratch/a.ptx"
+    check "compile: a cubin is no JSON" run 2 compile $graph --emit=cubin --json
+    run 0 compile $graph --emit=sass || run 9 compile $graph --emit=sass && pass
+    check "compile --json" prints '"registers"' compile $graph --json
+fi
+check "compile --emit=nonsense" refuses 2 "expected cubin" compile $graph --emit=elf
+check "compile --emit=bundle" refuses 9 "not available" compile $graph --emit=bundle
+
+# ---- lists
+check "ops" prints "^  rsqrt " ops
+check "ops shows composites" says "layer_norm\(x, weight"
+check "ops NAME" prints "gelu" ops gelu
+check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
+check "passes" prints "^  schedule " passes
+check "knobs" prints "^  row_threads " knobs
+check "devices" prints "^host " devices
+check "devices --json" prints '"device":.*"host"' devices --json
+check "a list takes no operand" refuses 2 "takes no operand" passes x
+
+# ---- JSON: one value, on failure too
+valid() { [ "$(head -c 1 "$out")" = "{" ] && [ "$(tail -n 1 "$out")" = "}" ] && says "\"status\":.*$1"; }
+for verb in check gen ir explain; do
+    check "$verb --json" run 0 $verb $graph --json
+    check "$verb --json is one value" valid 0
+done
+check "--json of a rejected graph" run 1 check "$scratch/bad.yaml" --json
+check "holds the error" says '"error":.*relo'
+check "and the status" valid 1
+check "--json of a usage error" run 2 gen --json
+check "is a value too" valid 2
+check "--json before the verb" run 0 --json passes
+check "is a value too" valid 0
+finish

@@ -1,0 +1,142 @@
+#!/bin/sh
+# `normgen run`, option by option, on the host device: where values come from, what is printed, which exit code.
+set -u
+. tests/support/check.sh
+build=${BUILD:-build}
+normgen=$build/normgen
+scratch=$(mktemp -d) || exit 6
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out err=$scratch/err
+export NO_COLOR=1
+run() { # CODE ARGUMENTS of run
+    wanted=$1
+    shift
+    "$normgen" run --device=host "$@" >"$out" 2>"$err"
+    got=$?
+    [ "$got" -eq "$wanted" ] || {
+        echo "normgen run $*: exit $got, expected $wanted"
+        cat "$err" "$out" | head -n 12
+        return 1
+    }
+}
+says() { grep -qE -e "$1" "$out" || { echo "standard output lacks: $1"; head -n 12 "$out"; return 1; }; }
+warns() { grep -qE -e "$1" "$err" || { echo "standard error lacks: $1"; head -n 5 "$err"; return 1; }; }
+refuses() { # CODE PATTERN ARGUMENTS
+    code=$1 pattern=$2
+    shift 2
+    run "$code" "$@" && warns "$pattern" && [ ! -s "$out" ]
+}
+hashes() { sed -n 's/.* hash //p' "$out"; }
+norm=examples/layer_norm.yaml
+small="-D M=3 -D N=33"
+
+check "run" run 0 $norm -D M=3 -D N=33
+check "the device" says "^device +host, "
+check "the arch" says "^arch +sm_90$"
+check "a dim and its source" says "^dim +M = 3 \(-D\)$"
+check "compile time" says "^compile .*s, 1 kernel, not cached$"
+check "an input and its source" says "^input +x bf16\[3, 33\] random, seed 0$"
+check "an output" says "^output +y bf16\[3, 33\] min -[0-9.]+ max [0-9.]+ mean [-0-9.e]+ nan 0 hash [0-9a-f]{16}$"
+first=$(hashes)
+
+# the same bits whatever does not matter, other bits where it does
+run 0 $norm $small --seed=0 && check "the same seed, the same bits" test "$(hashes)" = "$first"
+run 0 $norm $small --seed=1 && check "another seed, other bits" test "$(hashes)" != "$first"
+for way in --misalign=1 --misalign=3 --host-order=descending --host-order=seeded --verify; do
+    run 0 $norm $small $way && check "$way keeps the bits" test "$(hashes)" = "$first"
+done
+check "--seed with seeded order is another input" run 0 $norm $small --seed=5 --host-order=seeded
+
+check "--check" run 0 $norm $small --check
+check "its verdict" says "^check +passed$"
+check "its counts" says "^check +y: 99 of 99 elements compared, 0 failed"
+check "--check=grad" refuses 9 "not available" $norm --check=grad
+check "--check=else" refuses 2 "expected --check" $norm --check=x
+check "--print" run 0 $norm $small --print=5
+check "five elements" says "^ +(-?[0-9.e-]+ ){4}-?[0-9.e-]+$"
+check "M = 0" run 0 $norm -D M=0 -D N=33 --check
+check "a hint is a dim's value" run 0 $norm --hint=M=2 -D N=8
+check "and says so" says "^dim +M = 2 \(hint\)$"
+check "else 1024" run 0 $norm -D N=8
+check "and says so" says "^dim +M = 1024 \(default\)$"
+check "--fix leaves no dim" run 0 $norm --fix M=3 -D N=8
+check "-v shows kernels" run 0 $norm $small -v
+check "on standard error" warns "^kernel +strategy"
+check "a negative dim" run 2 $norm -D M=-1
+check "no number as a dim" run 2 $norm -D M=x
+check "2^62 rows" run 2 $norm -D M=4611686018427387904 -D N=8
+check "more rows than memory" run 6 $norm -D M=4611686018427387 -D N=8
+check "no such device" run 3 $norm --device=cuda:99
+check "no device at all" refuses 2 "expected cuda" $norm --device=tpu
+check "no such order" refuses 2 "expected ascending" $norm --host-order=up
+check "a bad seed" refuses 2 "expected an integer" $norm --seed=x
+check "--scalar" run 0 $norm $small --scalar eps=0.5 --check
+check "changes the result" test "$(hashes)" != "$first"
+check "an unknown scalar" refuses 2 "did you mean eps" $norm $small --scalar esp=1
+check "a scalar that is no number" refuses 2 "expected a number" $norm $small --scalar eps=x
+
+# in place and not: the same bits
+add=examples/add_rms_norm.yaml
+check "in place" run 0 $add $small --check
+first=$(hashes)
+check "--separate" run 0 $add $small --check --separate
+check "has the same bits" test "$(hashes)" = "$first"
+
+# ---- safetensors out and in
+y=$scratch/y.safetensors
+check "--outputs" run 0 $norm $small --outputs="$y"
+cp "$y" "$scratch/y1"
+check "--outputs again" run 0 $norm $small --outputs="$y"
+check "writes the same bytes" cmp -s "$y" "$scratch/y1"
+check "--expect" run 0 $norm $small --expect="$y"
+check "its verdict" says "^expect +passed$"
+check "--expect of another run" run 5 $norm $small --seed=9 --expect="$y"
+check "its verdict" says "^expect +FAILED$"
+check "--expect with a wide tolerance" run 0 $norm $small --seed=9 --expect="$y" --atol=100
+check "--rtol without --expect" refuses 2 "belong to --expect" $norm --rtol=1
+check "a bad tolerance" refuses 2 "expected a number" $norm $small --expect="$y" --atol=-1
+check "--outputs onto a full disk" run 6 $norm $small --outputs=/dev/full
+check "--outputs=-" refuses 2 "takes a file" $norm --outputs=-
+sed 's/outputs: .*/outputs: {x: {dtype: E, of: y}}/' $norm >/dev/null
+check "--input" run 0 $norm --input x="$y:y" -D N=33
+check "dims from tensors" says "^dim +M = 3 \(tensors\)$"
+check "the input's source" says "^input +x bf16\[3, 33\] from .*y.safetensors$"
+sed -e 's/graph: layer_norm/graph: give/' -e '/^nodes/,$d' $norm >"$scratch/give.yaml"
+printf 'nodes:\n  a: x * 2\noutputs: {x: {dtype: E, of: a}, gamma: {dtype: f32, of: gamma}}\n' >>"$scratch/give.yaml"
+check "a graph that hands inputs on" run 0 "$scratch/give.yaml" $small --outputs="$scratch/in.safetensors"
+check "--inputs" run 0 $norm --inputs="$scratch/in.safetensors" -D N=33 --check
+check "takes what the file has" says "^input +gamma f32\[33\] from"
+check "and leaves the rest random" says "^input +beta f32\[33\] random"
+check "a tensor's shape" refuses 2 "input x is bf16\[3, 34\]" $norm --input x="$y:y" -D N=34
+check "-D against a tensor" refuses 2 "input x is bf16\[4, 33\]" $norm --input x="$y:y" -D N=33 -D M=4
+check "a tensor's dtype" refuses 2 "input gamma is f32" $norm --input gamma="$y:y" $small
+check "an unknown input" refuses 2 "did you mean gamma" $norm --input gama="$y:y" $small
+check "an unknown tensor" refuses 2 "no tensor z" $norm --input x="$y:z" $small
+check "--input without =" refuses 2 "expected NAME=FILE:TENSOR" $norm --input x
+check "no such file" refuses 6 "No such file" $norm --inputs="$scratch/none"
+head -c 30 "$y" >"$scratch/cut"
+check "a file cut short" refuses 6 "cut short" $norm --inputs="$scratch/cut"
+head -c 200 /dev/zero >"$scratch/zero"
+check "no safetensors at all" refuses 6 "zero: the header" $norm --inputs="$scratch/zero"
+printf '\377\377\377\377\377\377\377\377{}' >"$scratch/lie"
+check "a lying length" refuses 6 "at most 100,000,000" $norm --inputs="$scratch/lie"
+
+# ---- JSON
+check "--json" run 0 $norm $small --json --check --print=2 --expect="$y"
+for member in device arch dims compile_seconds inputs outputs check check_passed expect hash; do
+    check "--json has $member" says "\"$member\":"
+done
+check "--json on failure" run 6 $norm --inputs="$scratch/cut" --json
+check "holds the error" says '"error":.*cut short'
+
+# ---- an interrupt
+interrupt() { # the shell starts background jobs with SIGINT ignored, so the command is started by one that restores it
+    env --default-signal=INT "$normgen" run --device=host $norm -D M=20000 -D N=4096 --check >"$out" 2>&1 &
+    child=$!
+    sleep 0.5
+    kill -INT "$child"
+    wait "$child"
+    [ $? -eq 130 ]
+}
+check "SIGINT ends with 130" interrupt
+finish
