@@ -18,8 +18,9 @@ check "no mutable globals or function statics in the library" quiet mutable_obje
 float_formats() { grep -nE '"[^"]*%[-+ #0-9.*]*l?[efgEFG]([^a-zA-Z"][^"]*)?"' $library | grep -v '^ir/text\.c:'; }
 check "no float through printf in the library" quiet float_formats
 check "the library never exits or prints" quiet grep -nE '[^a-z_](exit|printf|puts|putchar|perror|setlocale|setenv|unsetenv|putenv)\(' $library
-check "no fixed-size text buffers" quiet grep -nE '^[[:space:]]+char [a-z_]+\[[0-9]{2,}\];' $library
-check "no vsprintf, sprintf, strcpy, strcat" quiet grep -nE '[^a-z_n](v?sprintf|strcpy|strcat|gets)\(' $all
+# text grows in ir/text.c and ir/job.c, which alone may print into a buffer
+into_buffers() { grep -nE '[^a-z_](sn?printf|vsprintf|strn?cpy|strn?cat|gets)\(' $library | grep -vE '^ir/(text|job)\.c:'; }
+check "no text printed into a fixed-size buffer" quiet into_buffers
 
 long_files() { wc -l $all | awk '$2 != "total" && $1 > 700 {print $2 ": " $1 " lines, at most 700"}'; }
 check "files have at most 700 lines" quiet long_files
