@@ -4,7 +4,8 @@
  * dims. Objects may be used from several threads at once, except that freeing one needs every other use to have ended.
  * Nothing is global: messages come back through `why` (NULL allowed), a text that the caller frees with ng_text_free.
  * The library never exits, prints only under NORMGEN_DEBUG, and never changes the caller's CUDA context, locale or
- * environment. Option structs begin with their size in bytes, so that they can grow; zero in a field means its default.
+ * environment. Structs begin with their size in bytes, which the caller sets, so that they can grow; zero in a field of
+ * an option struct means its default. An index past the end, a NULL that is not allowed or a size not set is NG_USAGE.
  *
  *     ng_context *ctx;  ng_program *rms;
  *     ng_context_create(NULL, &ctx, NULL);
@@ -70,7 +71,7 @@ typedef union ng_scalar {
     int64_t i64;
 } ng_scalar;
 
-typedef struct ng_text { /* the caller's; a NUL follows the last byte */
+typedef struct ng_text { /* the caller's, of malloc; a NUL follows the last byte; all zero where there is none */
     const char *bytes;
     size_t count;
 } ng_text;
@@ -115,7 +116,9 @@ typedef struct ng_context_options {
     int arch;                 /* plan for this architecture (90); 0: the device's own, or 90 where it has none */
     ng_host_order host_order; /* the order in which the host device runs lanes; results never depend on it */
     uint64_t host_seed;
-    void *(*alloc)(void *state, size_t bytes); /* NULL: malloc and free */
+    /* NULL: malloc and free. Aligned for any type; called from all threads that use the context. Compiling and queries
+     * take their memory here; texts for the caller and the device compilers' own memory do not. */
+    void *(*alloc)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
     void *allocator_state;
 } ng_context_options;
@@ -150,7 +153,10 @@ typedef struct ng_compile_options {
     const char *last_pass;
 } ng_compile_options;
 
-/* count bytes of a graph file. Warnings too come back through `why`, with NG_OK. */
+/* count bytes of a graph file, which is not kept. Kernels are compiled and loaded when this returns, so that the very
+ * first launch may be captured. Warnings too come back through `why`, with NG_OK. The same text with the same options,
+ * compiled at the same time or while its program lives, is compiled once: the calls return one object, and each of them
+ * is to be freed. */
 NG_API ng_status ng_compile(ng_context *context, const char *graph, size_t count, const ng_compile_options *options,
                             ng_program **program, ng_text *why);
 NG_API void ng_program_free(ng_program *program); /* takes NULL */
@@ -188,7 +194,8 @@ NG_API ng_status ng_arg_shape(const ng_program *program, ng_arg_role role, uint3
  * that input or a slice of it. NG_USAGE for any other output. */
 NG_API ng_status ng_arg_slice(const ng_program *program, uint32_t output, const int64_t *dims, int64_t *offset);
 
-/* 256-byte aligned; contents arbitrary; never grows when a dim shrinks. */
+/* What a launch of these any dims needs: 256-byte aligned device memory, contents arbitrary, not shared by launches
+ * that may run at the same time. Never grows when a dim shrinks. */
 NG_API ng_status ng_workspace_bytes(const ng_program *program, const int64_t *dims, size_t *bytes);
 
 /* ---- launching ---- */
@@ -204,7 +211,13 @@ typedef struct ng_args {
     uint32_t flags; /* 0 */
 } ng_args;
 
-/* Enqueues only: no allocation, compile or synchronisation; may be captured. Restores the current CUDA context. */
+/* Enqueues only: no allocation, compile or synchronisation; may be captured. Restores the current CUDA context. On the
+ * host device the kernels have run when it returns.
+ * NG_USAGE: a dim negative, past its max or no multiple; a pointer NULL or misaligned; an output that overlaps another
+ * tensor (its inplace input itself, or that input's slice, is no overlap); strides that put two elements of an output
+ * in one place; amax or amin of nothing; a workspace too small. NG_LAUNCH: more than 2^31 - 1 CTAs, or the device said
+ * no. NG_UNAVAILABLE: the context has no device. Nothing was enqueued then, save where a later kernel's launch failed.
+ */
 NG_API ng_status ng_launch(ng_program *program, const ng_args *args);
 /* The checks of ng_launch and more, in words; launches nothing. */
 NG_API ng_status ng_launch_check(ng_program *program, const ng_args *args, ng_text *why);
