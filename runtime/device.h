@@ -18,6 +18,7 @@ void rt_say(Text *why, const char *format, ...) __attribute__((format(printf, 2,
 /* Sets the function pointer at `function` to a symbol of a library opened by dlopen. By its bytes, since ISO C has no
  * cast from an object pointer to a function pointer. */
 bool rt_symbol(void *library, const char *name, void *function);
+double rt_now(void); /* seconds since some start; never runs backwards */
 /* work(state, i) for every i below count, spread over as many threads as there are cores, this one included. */
 void rt_parallel(uint32_t count, void (*work)(void *state, uint32_t index), void *state);
 

@@ -5,13 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 /* ---- the key: everything that changes what a program is ---- */
 
@@ -70,7 +63,7 @@ static const Setting *copy_settings(Job *job, const ng_setting *from, size_t cou
 static void pass_done(void *state, Job *job, const Unit *unit, uint32_t pass) {
     Compiling *compiling = state;
     (void)job, (void)unit;
-    const double time = now();
+    const double time = rt_now();
     compiling->program->microseconds[pass] = (uint64_t)((time - compiling->pass_start) * 1e6);
     compiling->pass_start = time;
 }
@@ -135,7 +128,7 @@ static void compile_work(Job *job, void *state) {
     program->microseconds = IR_NEW_ARRAY(job, uint64_t, gen_pass_count);
     program->last = last_pass(job, compiling->options->last_pass);
     GenOptions options = copy_options(job, compiling);
-    compiling->pass_start = now();
+    compiling->pass_start = rt_now();
     gen_run(job, &program->unit, program->name, text, compiling->count, &options, program->last);
     program->unit.options.after = NULL;
     program->tables = rt_program_create(job, &program->unit);
@@ -173,10 +166,10 @@ static void take_words(ng_program *program, const Compiling *compiling) {
 
 static void compile_program(ng_program *program, const char *graph, size_t count, const ng_compile_options *options) {
     Compiling compiling = {.program = program, .graph = graph, .count = count, .options = options};
-    const double start = now();
+    const double start = rt_now();
     program->job = ir_job_create(&program->context->allocator);
     program->status = program->job ? ir_job_run(program->job, compile_work, &compiling) : STATUS_SYSTEM;
-    program->seconds = now() - start;
+    program->seconds = rt_now() - start;
     take_words(program, &compiling);
     if (program->context->debug) print_debug(program);
 }

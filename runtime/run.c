@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { BOUNDARY = 256, FILL_BYTES = 1 << 20 };
 
@@ -35,12 +34,6 @@ typedef struct Run {
     uint32_t *region_of; /* of each tensor; IR_NONE where it has no elements */
     double step_start;
 } Run;
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void release_held(void *object) {
     Held *held = object;
@@ -161,11 +154,11 @@ static double step_bytes(const Run *run, uint32_t index, const RtScratch *scratc
 static void time_step(void *state, uint32_t step, const RtScratch *scratch) {
     Run *run = state;
     if (run->program->device->ops->synchronize(run->program->device, NULL)) return;
-    const double seconds = now() - run->step_start;
+    const double seconds = rt_now() - run->step_start;
     fprintf(stderr, "normgen: kernel %s: %lld us, %lld MB/s\n",
             run->program->unit->plan->steps.at[step].variants[0].kernel, (long long)(seconds * 1e6),
             (long long)(step_bytes(run, step, scratch) / seconds * 1e-6));
-    run->step_start = now();
+    run->step_start = rt_now();
 }
 
 static Status launch(Job *job, Run *run) {
@@ -189,10 +182,10 @@ static Status launch(Job *job, Run *run) {
     args.workspace_bytes = bytes;
     args.stream = NULL;
     int64_t *words = IR_NEW_ARRAY(job, int64_t, program->scratch_words + 1);
-    const double start = run->step_start = now();
+    const double start = run->step_start = rt_now();
     status = rt_program_launch(program, &args, words, &run->why, run->debug >= 2 ? time_step : NULL, run);
     if (!status) status = device->ops->synchronize(device, &run->why);
-    run->report->seconds = now() - start;
+    run->report->seconds = rt_now() - start;
     return status;
 }
 
