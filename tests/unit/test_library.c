@@ -13,6 +13,7 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,9 +31,9 @@ static const char layer_norm[] = "graph: layer_norm\n"
 static const char slices[] = "graph: slices\n"
                              "dims: {T: any, H: 4, K: 2, D: 16}\n"
                              "inputs: {qkv: \"f32[T, H + K, D]\"}\n"
-                             "scalars: {n: {dtype: i64, default: 3}, s: f64}\n"
+                             "scalars: {n: 3, s: {dtype: f32}}\n"
                              "nodes:\n"
-                             "  k: qkv[:, H:H+K] * 2 + cast(n, f32)\n"
+                             "  k: qkv[:, H:H+K] * s + n\n"
                              "outputs: {k: {dtype: f32, inplace: \"qkv[:, H:H+K]\"}}\n";
 
 static ng_context *open_context(ng_device_kind kind) {
@@ -212,7 +213,7 @@ static void test_slice_in_place(void **state) {
     float qkv[T * ROW], before[T * ROW];
     for (int i = 0; i < T * ROW; i++) before[i] = qkv[i] = (float)(i % 17);
     void *const tensors[] = {qkv, qkv + offset};
-    const ng_scalar scalars[] = {{.i64 = 3}, {.f64 = 0}};
+    const ng_scalar scalars[] = {{.f32 = 3}, {.f32 = 2}};
     ng_report report = {.size = sizeof report};
     ng_args args = {.size = sizeof args, .tensors = tensors, .dims = &rows, .scalars = scalars};
     assert_int_equal(ng_run(program, &args, 1, &report), NG_OK);
@@ -450,24 +451,42 @@ static void test_no_memory(void **state) {
                   (unsigned long long)n - 1);
 }
 
-static void test_locale(void **state) {
+/* A locale whose decimal point is a comma: the system's, or one built from its sources into the build directory. */
+static int set_comma_locale(void) {
     static const char *const commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "pt_BR.UTF-8", "ru_RU.UTF-8"};
+    const char *build = getenv("BUILD");
+    char *command = NULL, *path = NULL;
+    for (size_t i = 0; i < sizeof commas / sizeof *commas; i++)
+        if (setlocale(LC_ALL, commas[i])) return 1;
+    assert_true(asprintf(&path, "%s/locale", build ? build : "build") > 0);
+    assert_true(
+        asprintf(&command, "mkdir -p %s && localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>/dev/null", path, path) > 0);
+    const int built = !system(command) && !setenv("LOCPATH", path, 1) && setlocale(LC_ALL, "de_DE.UTF-8");
+    free(command);
+    free(path);
+    return built;
+}
+
+static void test_locale(void **state) {
     (void)state;
     ng_context *context = open_context(NG_DEVICE_NONE);
     ng_program *program = compile(context, layer_norm);
-    ng_text plain = text_of(program, NG_TEXT_CUDA, NULL);
+    ng_text plain = text_of(program, NG_TEXT_CUDA, NULL), plain_words = text_of(program, NG_TEXT_EXPLAIN, NULL);
     ng_program_free(program);
-    int found = 0;
-    for (size_t i = 0; i < sizeof commas / sizeof *commas && !found; i++) found = setlocale(LC_ALL, commas[i]) != NULL;
+    const int found = set_comma_locale();
     if (found) {
+        assert_string_equal(localeconv()->decimal_point, ",");
         program = compile(context, layer_norm);
-        ng_text comma = text_of(program, NG_TEXT_CUDA, NULL);
+        ng_text comma = text_of(program, NG_TEXT_CUDA, NULL), words = text_of(program, NG_TEXT_EXPLAIN, NULL);
         ng_program_free(program);
         setlocale(LC_ALL, "C");
         assert_string_equal(plain.bytes, comma.bytes);
+        assert_string_equal(plain_words.bytes, words.bytes);
         ng_text_free(&comma);
+        ng_text_free(&words);
     }
     ng_text_free(&plain);
+    ng_text_free(&plain_words);
     ng_context_free(context);
     if (!found) skip();
 }
