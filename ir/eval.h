@@ -1,8 +1,8 @@
 /* The oracle: Graph and Prog evaluated in double (integers and bools in int64), each element with an error bound.
  *
  * A bound says how far a correct f32 evaluation in any legal order may be from the value. It is first order, from the
- * ulps and derivative columns of the op table; where an operand's bound is large against it, from the op's values at the
- * ends of the operand's interval. A reduction adds depth * eps * sum of |terms|. What cannot be known is infinity.
+ * ulps and derivative columns of the op table; where an operand's bound is large against it, from the op's values at
+ * the ends of the operand's interval. A reduction adds depth * eps * sum of |terms|. What cannot be known is infinity.
  * Where a value is within its bound of a discontinuity (comparison, floor, round, cast to integer), its bound grows to
  * reach the other side, and the element is counted. */
 #ifndef IR_EVAL_H
@@ -12,8 +12,8 @@
 
 /* One tensor's memory as the caller lays it out: element i of the tensor at bytes + offset of its strides. */
 typedef struct View {
-    void *bytes;                    /* of the first element */
-    int64_t stride[IR_MAX_RANK];    /* in elements */
+    void *bytes;                 /* of the first element */
+    int64_t stride[IR_MAX_RANK]; /* in elements */
     int64_t extent[IR_MAX_RANK];
     uint8_t rank;
     DType dtype;
@@ -31,22 +31,22 @@ typedef struct Box {
 
 typedef struct Expected { /* elements of the box in row-major order */
     uint64_t count;
-    double *number;   /* float outputs: rounded to the output's dtype */
-    double *bound;    /* before that rounding; INFINITY: anything passes */
-    int64_t *integer; /* integer and bool outputs */
+    double *number;     /* float outputs: rounded to the output's dtype */
+    double *bound;      /* before that rounding; INFINITY: anything passes */
+    int64_t *integer;   /* integer and bool outputs */
     uint64_t uncertain; /* elements met within their bound of a discontinuity other than a float cast */
 } Expected;
 
 typedef struct EvalInput {
-    const int64_t *dims;       /* one value for each of graph->dims (fixed ones too) */
-    const View *inputs;        /* one for each of graph->inputs */
-    const View *held;          /* for each output, what it holds before (accumulate); may be NULL when none accumulates */
+    const int64_t *dims; /* one value for each of graph->dims (fixed ones too) */
+    const View *inputs;  /* one for each of graph->inputs */
+    const View *held;    /* for each output, what it holds before (accumulate); may be NULL when none accumulates */
     const Scalar *scalars;
-    const uint32_t *depth;     /* longest chain of combines for each value of the Graph; 0 or NULL array: the extent */
+    const uint32_t *depth; /* longest chain of combines for each value of the Graph; 0 or NULL array: the extent */
 } EvalInput;
 
-/* Output `output` of the graph over a box (NULL: all of it), on demand: only what the box needs is evaluated. The result
- * is in the job's arena. Composites must be expanded. */
+/* Output `output` of the graph over a box (NULL: all of it), on demand: only what the box needs is evaluated. The
+ * result is in the job's arena. Composites must be expanded. */
 Expected ir_eval_graph(Job *job, const Graph *graph, const EvalInput *input, uint32_t output, const Box *box);
 
 /* Compares one stored element: NULL when it passes, else why not. The rule: within 1 ulp of the dtype plus the bound;
@@ -56,14 +56,16 @@ bool ir_element_passes(DType dtype, double got, double number, double bound);
 /* A Prog's buffers in numbers: what kernels would hold, rounded where the IR rounds. One for each of prog->bufs.
  * number/integer/bound have span elements, row-major unless strides of accesses say otherwise. */
 typedef struct EvalBuf {
-    int64_t span;     /* elements that accesses may touch */
-    double *number;   /* float bufs */
+    int64_t span;   /* elements that accesses may touch */
+    double *number; /* float bufs */
     double *bound;
     int64_t *integer; /* integer and bool bufs */
 } EvalBuf;
 
-/* Runs every nest in order. dims: of prog->dims; parts: a value for each Pk, rows split into that many equal runs.
- * Reading an element that was never written, or an access outside its span, stops with STATUS_INTERNAL. */
+/* A buf with neither number nor integer gets memory in the job's arena (of span elements, or as many as its extents
+ * say); so does a missing bound, as zeros. Only in and scalar bufs must hold something. Runs every nest in order. dims:
+ * of prog->dims; parts: a value for each Pk, rows split into that many equal runs. Reading an element that was never
+ * written, or an access outside its span, stops with STATUS_INTERNAL. */
 void ir_eval_prog(Job *job, const Prog *prog, const int64_t *dims, const int64_t *parts, EvalBuf *bufs);
 
 #endif
