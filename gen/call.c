@@ -205,13 +205,20 @@ static void inline_work(Job *job, void *state) {
     work->result = gen_build(work->front, work->scope, work->scope->function->body);
 }
 
+/* A chain of calls gets notes for the innermost few and for the outermost. */
+static bool wants_note(Front *front, const Scope *scope) {
+    uint32_t notes = 0, count = ir_diagnostic_count(front->job);
+    while (notes < count && ir_diagnostic(front->job, count - 1 - notes)->severity == SEVERITY_NOTE) notes++;
+    return notes < 4 || !scope->caller;
+}
+
 /* The body in the scope of its arguments; an error in it gets a note about the call. */
 static Arg inline_body(Front *front, const Scope *scope) {
     Inline work = {.front = front, .scope = scope};
     uint32_t before = ir_error_count(front->job);
     Status status = ir_job_run(front->job, inline_work, &work);
     if (status == STATUS_OK) return work.result;
-    if (status == STATUS_REJECTED && ir_error_count(front->job) > before) {
+    if (status == STATUS_REJECTED && ir_error_count(front->job) > before && wants_note(front, scope)) {
         if (scope->function->line == IR_NONE)
             ir_note(front->job, scope->call, "in this call of %s", scope->function->name);
         else if (!scope->caller || scope->caller->function->line == IR_NONE)

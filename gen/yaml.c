@@ -141,12 +141,17 @@ static const struct {
     {"found a tab", "YAML forbids tabs in indentation: use spaces"},
 };
 
-static _Noreturn void refuse_simple_key(Reader *reader, uint32_t at) {
+/* libyaml gives up on keys of more than 1,024 characters, in other words. */
+static void refuse_long_name(Reader *reader, uint32_t at) {
     uint32_t length = 0;
     while (at + length < reader->count && is_name_byte(reader->bytes[at + length])) length++;
     if (length > 64)
         ir_stop_at(reader->job, STATUS_REJECTED, (Place){at, length},
                    "a name has at most 64 characters; this one has %u", length);
+}
+
+static _Noreturn void refuse_simple_key(Reader *reader, uint32_t at) {
+    refuse_long_name(reader, at);
     ir_stop_at(reader->job, STATUS_REJECTED, point(reader, at), "expected 'name: value' on one line");
 }
 
@@ -169,6 +174,8 @@ static _Noreturn void refuse_yaml(Reader *reader) {
                    "more text behind a value: quote the whole expression if it belongs to one");
     if (strstr(problem, "mapping values are not allowed")) {
         uint32_t first = line_start(reader, at);
+        for (uint32_t word = first; word < at; word++)
+            if (word == first || !is_name_byte(reader->bytes[word - 1])) refuse_long_name(reader, word);
         if (open_brackets(reader->bytes + first, at - first, "[(", "])") > 0)
             ir_stop_at(reader->job, STATUS_REJECTED, place,
                        "': ' splits the expression: write no space after the colon, as in x[a:b]");
