@@ -207,7 +207,7 @@ static void test_names(void **state) {
         {"graph: g\nnodes:\n  y: ", "\n", 3, 6},
         {"graph: g\nnodes:\n  y: ", "(3)\n", 3, 6},
         {"graph: g\nnodes:\n  y: 1\noutputs:\n  ", ": f32\n", 5, 3},
-        {"graph: g\nnodes:\n  y: 1\noutputs:\n  y: {dtype: f32, of: ", "}\n", 5, 22},
+        {"graph: g\nnodes:\n  y: 1\noutputs:\n  y: {dtype: f32, of: ", "}\n", 5, 23},
         {"", ": 3\n", 1, 1},
         {"graph: g\n", "\n", 2, 1},
     };
