@@ -67,7 +67,7 @@ void run_describe(Cli *cli, const Run *run) {
                    run->dims[i], run->dims_from[i]);
     buf_put(&cli->out, "compile  ");
     put_seconds(&cli->out, run->opened.facts.compile_seconds);
-    buf_format(&cli->out, ", %u kernel%s, not cached\n", run->opened.facts.kernels,
+    buf_format(&cli->out, ", %u kernel variant%s, not cached\n", run->opened.facts.kernels,
                run->opened.facts.kernels == 1 ? "" : "s");
     for (uint32_t i = 0; i < run->opened.facts.inputs; i++) {
         const Tensor *input = &run->inputs[i];

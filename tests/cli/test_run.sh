@@ -34,7 +34,7 @@ check "run" run 0 $norm -D M=3 -D N=33
 check "the device" says "^device +host, "
 check "the arch" says "^arch +sm_90$"
 check "a dim and its source" says "^dim +M = 3 \(-D\)$"
-check "compile time" says "^compile .*s, 1 kernel, not cached$"
+check "compile time" says "^compile .*s, 1 kernel variant, not cached$"
 check "an input and its source" says "^input +x bf16\[3, 33\] random, seed 0$"
 check "an output" says "^output +y bf16\[3, 33\] min -[0-9.]+ max [0-9.]+ mean [-0-9.e]+ nan 0 hash [0-9a-f]{16}$"
 first=$(hashes)

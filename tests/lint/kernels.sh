@@ -4,24 +4,27 @@
 set -u
 . tests/support/check.sh
 build=${BUILD:-build}
-forbidden='asm|__asm__|__shfl[a-z_]*|__syncthreads|__syncwarp|threadIdx|blockIdx|blockDim|gridDim|__shared__|__restrict|(float|int|uint|double|half|__half|bfloat16|__nv_bfloat16)[1-4]?_?[24]'
+forbidden='asm|__asm__|__shfl[a-z_]*|__syncthreads|__syncwarp|threadIdx|blockIdx|blockDim|gridDim|__shared__'
+forbidden="$forbidden|(char|short|int|uint|long|longlong|float|double|half|__half|__nv_bfloat16)[1-4]|__half2|__nv_bfloat162"
 
-# The bodies of the kernels in a text: from a line with __global__ to the brace that closes it.
-bodies() { awk '/__global__/ {inside = 1} inside && /^[^\/]*[{]/ {open = 1} inside && open {print} /^[}]/ {inside = 0; open = 0}' "$1" | sed 's|//.*||; s|/\*.*\*/||'; }
-clean() {
-    found=$(bodies "$1" | grep -nwE "($forbidden)")
-    [ -z "$found" ] || { echo "$1: $found"; return 1; }
+uncommented() { sed 's|//.*||; s|/\*[^*]*\*/||g'; }
+# A kernel's body is a function with parameters p_NAME; the helpers before it have none.
+bodies() { awk '/^NG_(HELPER|KERNEL).* void .*[^a-z_]p_[A-Za-z_]/ {inside = 1} inside {print} /^[}]/ {inside = 0}' "$1" | uncommented; }
+skeleton() { sed -n '/\/\/@ begin/,/\/\/@ end/p' "$1" | uncommented; }
+clean() { # TEXT-COMMAND FILE
+    found=$("$1" "$2" | grep -nwE "($forbidden)")
+    [ -z "$found" ] || { echo "$2: $found"; return 1; }
 }
-for skeleton in templates/*.cu; do
-    [ -e "$skeleton" ] || continue
-    check "$skeleton uses helpers alone" clean "$skeleton"
+for file in templates/*.cu; do
+    check "$file has a skeleton" test -n "$(skeleton "$file")"
+    check "$file uses helpers alone" clean skeleton "$file"
 done
 if [ -x "$build/normgen" ]; then
     for graph in examples/*.yaml; do
         out=$build/lint-$(basename "$graph" .yaml).cu
         check "gen $graph" "$build/normgen" gen "$graph" -o "$out"
         check "kernels of $graph are found" test -n "$(bodies "$out")"
-        check "kernels of $graph use helpers alone" clean "$out"
+        check "kernels of $graph use helpers alone" clean bodies "$out"
         rm -f "$out"
     done
 fi
