@@ -138,7 +138,9 @@ static void show_check(Cli *cli, const Tensor *output, const ng_output_report *r
     buf_format(&cli->out,
                "check    %s: %" PRIu64 " of %" PRIu64 " elements compared, %" PRIu64 " failed, %" PRIu64 " uncertain",
                output->arg.name, report->checked, report->elements, report->failed, report->uncertain);
-    if (report->worst_index >= 0)
+    if (report->checked && report->worst == 0)
+        buf_put(&cli->out, "; all exact");
+    else if (report->worst_index >= 0)
         buf_format(&cli->out, "; worst %.3g of its bound at %" PRId64 " (got %.9g, expected %.9g)", report->worst,
                    report->worst_index, report->worst_got, report->worst_expected);
     buf_put(&cli->out, "\n");
