@@ -18,7 +18,8 @@
 #define LOG_BYTES 4000                /* of a compiler's words that a message repeats */
 #define OBJECT_PATH "/proc/self/fd/3" /* of the extra descriptor, in the compiler and the linker it starts */
 
-/* -O1: a row kernel compiles in the time of -O0 but runs 5 times as fast; -O2 compiles twice as long and runs alike. */
+/* -O1: layer norm of 256 x 4096 in two variants, g++ 12 on two cores, compiles in 110, 140 and 230 ms at -O0, -O1 and
+ * -O2 and runs in 60, 17 and 16 ms. */
 static const char *const compile_flags[] = {
     "-std=c++17",
     "-O1",
@@ -31,6 +32,8 @@ static const char *const compile_flags[] = {
     "-fno-rtti",
     "-Wall",
     "-Wno-unused-function",
+    "-Wno-unknown-pragmas", /* unroll, to gcc */
+    "-Wno-pass-failed",     /* unroll, to clang */
 #if RT_ADDRESS_SANITIZER
     "-g1",
     "-fno-omit-frame-pointer",

@@ -356,7 +356,9 @@ static void test_speed(void **state) {
         assert_int_equal(host_bench_launch(&bench, names[k], k ? 10 : 2000, 256, 0, NULL), STATUS_OK);
         printf(", %d ns a %s", (int)((now() - start) / calls * 1e9 + 0.5), what[k]);
     }
-    printf("\n");
+    start = now();
+    for (int i = 0; i < 1000; i++) host_bench_launch(&bench, "empty", 1, 32, 0, NULL);
+    printf(", %d ns a launch of one warp\n", (int)((now() - start) * 1e6));
     host_bench_close(&bench);
 }
 

@@ -105,22 +105,22 @@ static void test_clean(void **state) {
     check_all(0);
 }
 
-static void test_address(void **state) {
-    (void)state;
-    if (!RT_ADDRESS_SANITIZER) {
-        printf("skipped: the library is built without AddressSanitizer\n");
+static void check_or_skip(int sanitizer, bool built, const char *name) {
+    if (!built) {
+        printf("skipped: the library is built without %s\n", name);
         skip();
     }
-    check_all('a');
+    check_all(sanitizer);
+}
+
+static void test_address(void **state) {
+    (void)state;
+    check_or_skip('a', RT_ADDRESS_SANITIZER, "AddressSanitizer");
 }
 
 static void test_thread(void **state) {
     (void)state;
-    if (!RT_THREAD_SANITIZER) {
-        printf("skipped: the library is built without ThreadSanitizer\n");
-        skip();
-    }
-    check_all('t');
+    check_or_skip('t', RT_THREAD_SANITIZER, "ThreadSanitizer");
 }
 
 int main(int argc, char **argv) {
