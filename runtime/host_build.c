@@ -188,9 +188,7 @@ static int part_write(Build *build, uint32_t index, const Source *const *sources
     int error = 0;
     for (uint32_t i = 0; i < count && !error; i++) {
         if (build->part_of[i] != index || build->same_as[i] != i) continue;
-        char line[64];
-        int length = snprintf(line, sizeof line, "#line 1 \"kernel text %u\"\n", i);
-        error = rt_write_all(part->text, line, (size_t)length);
+        error = dprintf(part->text, "#line 1 \"kernel text %u\"\n", i) < 0 ? errno : 0;
         if (!error) error = rt_write_all(part->text, sources[i]->host_text, sources[i]->host_count);
         if (!error) error = rt_write_all(part->text, "\n", 1);
     }
