@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const RtOrder orders[] = {RT_ORDER_ASCENDING, RT_ORDER_DESCENDING, RT_ORDER_SEEDED};
 
@@ -327,15 +326,9 @@ static void test_callers(void **state) {
     host_bench_close(&bench);
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void test_speed(void **state) {
     (void)state;
-    double start = now();
+    double start = rt_now();
     HostBench bench;
     host_bench_open(&bench, (RtHostOptions){.workers = 1});
     assert_int_equal(host_bench_build(&bench,
@@ -346,19 +339,19 @@ static void test_speed(void **state) {
                                       "}\n"
                                       "NG_KERNEL(barriers) { for (int i = 0; i < 1000; i++) barrier(1); }\n"),
                      STATUS_OK);
-    printf("# compile %d ms", (int)(1e3 * (now() - start)));
+    printf("# compile %d ms", (int)(1e3 * (rt_now() - start)));
     static const char *const names[] = {"empty", "shuffles", "barriers"};
     static const char *const what[] = {"thread", "shuffle of a lane", "barrier of a thread"};
     for (int k = 0; k < 3; k++) {
         double calls = k ? 10 * 256 * 1000 : 2000 * 256;
         host_bench_launch(&bench, names[k], 1, 256, 0, NULL);
-        start = now();
+        start = rt_now();
         assert_int_equal(host_bench_launch(&bench, names[k], k ? 10 : 2000, 256, 0, NULL), STATUS_OK);
-        printf(", %d ns a %s", (int)((now() - start) / calls * 1e9 + 0.5), what[k]);
+        printf(", %d ns a %s", (int)((rt_now() - start) / calls * 1e9 + 0.5), what[k]);
     }
-    start = now();
+    start = rt_now();
     for (int i = 0; i < 1000; i++) host_bench_launch(&bench, "empty", 1, 32, 0, NULL);
-    printf(", %d ns a launch of one warp\n", (int)((now() - start) * 1e6));
+    printf(", %d ns a launch of one warp\n", (int)((rt_now() - start) * 1e6));
     host_bench_close(&bench);
 }
 
