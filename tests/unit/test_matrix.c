@@ -108,6 +108,9 @@ static void generate(Job *job, void *state) {
 static void open_program(Program *program, const char *text, const char *type, const char *columns, bool padded) {
     program->job = ir_job_create(NULL);
     program->padded = padded;
+    /* one translation unit holds many: kernels need names of their own */
+    text = replace_all(program->job, text,
+                       "graph: ", ir_format(program->job, "graph: n%s%s_", columns, padded ? "p" : ""));
     program->text = padded ? pad_rows(program->job, text, atoi(columns) % 2 ? 5 : 8) : text;
     program->count = strlen(program->text);
     program->defines[0] = (Setting){"N", columns};
