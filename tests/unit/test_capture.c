@@ -67,8 +67,8 @@ static void first_launch_is_captured(void **state) {
     (void)state;
     Job *job = ir_job_create(NULL);
     Text why = ir_text(job);
-    CudaDriver driver;
-    Capture capture;
+    CudaDriver driver = {0};
+    Capture capture = {0};
     if (rt_cuda_driver(&driver, &why) != STATUS_OK || !find_functions(&capture)) {
         print_message("skipped: no GPU: %s\n", ir_text_string(&why));
         ir_job_free(job);
