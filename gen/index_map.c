@@ -58,7 +58,7 @@ const Map *gen_map_root(Job *job, const Extents *root, const Atoms *atoms, const
     for (uint32_t i = atoms->count; i-- > 0;) {
         const Atom *atom = &atoms->at[i];
         if (i + 1 == atoms->count || atoms->at[i + 1].dim != atom->dim) step = ir_poly_int(job, 1);
-        map->dim[atom->dim].stride[axis[i]] = step;
+        if (!gen_poly_is(atom->extent, 1)) map->dim[atom->dim].stride[axis[i]] = step;
         step = gen_poly_mul(job, step, atom->extent);
     }
     return map;

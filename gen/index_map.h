@@ -51,7 +51,7 @@ void gen_row_major(Job *job, const Extents *shape, Poly *stride);
 
 void gen_atoms_start(Atoms *atoms, const Extents *root);
 void gen_atoms_split(Job *job, Atoms *atoms, Split split);
-/* The map of the root itself; `axis` gives the nest's axis of each atom. */
+/* The map of the root itself; `axis` gives the nest's axis of each atom. Atoms of extent 1 are in no map. */
 const Map *gen_map_root(Job *job, const Extents *root, const Atoms *atoms, const uint32_t *axis);
 /* An operand of elementwise work: trailing dims aligned, dims of extent 1 at 0. */
 const Map *gen_map_operand(Job *job, const Map *map, const Extents *user, const Extents *arg);

@@ -406,16 +406,16 @@ static const Map *carried_map(Builder *build, uint32_t id) {
     return map;
 }
 
-/* Everything that a reduction's nest stores, in the order of the Graph. */
-static void store_carried(Builder *build) {
+/* What a reduction's nest stores, in the order of the Graph; what overwrites an input in place comes in a second call,
+ * when every load is there. */
+static void store_carried(Builder *build, bool in_place) {
     Lower *lower = build->lower;
-    for (uint32_t id = build->reduce; id < lower->graph->values.count; id++) {
+    for (uint32_t id = build->reduce; id < lower->graph->values.count && !build->wants_split; id++) {
         Carried *own = &lower->values[id];
         if (own->carrier != build->reduce) continue;
         const Map *map = carried_map(build, id);
-        uint32_t stmt = IR_NONE;
-        if (own->materialised) {
-            stmt = demand(build, id, map);
+        if (own->materialised && !in_place) {
+            uint32_t stmt = demand(build, id, map);
             if (build->wants_split) return;
             if (own->tmp == IR_NONE) own->tmp = add_tmp(lower, id);
             Poly stride[IR_MAX_RANK];
@@ -424,9 +424,9 @@ static void store_carried(Builder *build) {
         }
         for (uint32_t o = 0; o < lower->graph->outputs.count; o++) {
             if (lower->graph->outputs.at[o].value != id) continue;
-            stmt = demand(build, id, map);
+            uint32_t stmt = demand(build, id, map);
             if (build->wants_split) return;
-            store_output(build, o, stmt, map);
+            if ((lower->graph->outputs.at[o].inplace != IR_NONE) == in_place) store_output(build, o, stmt, map);
         }
     }
 }
@@ -446,7 +446,8 @@ static void build_nest(Lower *lower, uint32_t reduce, uint32_t output) {
         for (uint32_t i = 0; i < graph->values.count; i++) build.memo_of[i] = IR_NONE;
         set_axes(&build, shape, reduce == IR_NONE ? 0 : graph->values.at[reduce].dims);
         if (reduce != IR_NONE) {
-            store_carried(&build);
+            store_carried(&build, false);
+            store_carried(&build, true);
         } else {
             uint32_t stmt = demand(&build, root, build.root);
             if (!build.wants_split) store_output(&build, output, stmt, build.root);

@@ -293,13 +293,14 @@ static void place_inplace(Front *front, Tensor *tensor, Place place) {
 static void check_injective(Front *front, const Tensor *tensor, Place place) {
     bool overflow = false, done[IR_MAX_RANK] = {false};
     int64_t extent[IR_MAX_RANK], stride[IR_MAX_RANK], reach = 0;
+    for (uint32_t i = 0; i < tensor->shape.rank; i++) /* no elements, so none meet */
+        if (ir_poly_is_int(folded(front, tensor->shape.extent[i], &overflow), &extent[i]) && extent[i] == 0) return;
     for (uint32_t i = 0; i < tensor->shape.rank; i++) {
         bool zero = ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride[i]) && stride[i] == 0;
         bool known = ir_poly_is_int(folded(front, tensor->shape.extent[i], &overflow), &extent[i]);
         if (zero && !(known && extent[i] <= 1))
             ir_stop_at(front->job, STATUS_REJECTED, place, "an output's stride of 0 makes elements of dim %u meet", i);
         if (!known || !ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride[i])) return;
-        if (extent[i] == 0) return;
     }
     for (uint32_t n = 0; n < tensor->shape.rank; n++) {
         uint32_t least = IR_NONE;

@@ -134,16 +134,19 @@ static Node *add_node(Writer *w, const Node *like, Kind kind, const char *expres
 
 static void write_strides(Writer *w, Node *node, Text *line) {
     uint32_t kind = below(w, 100);
-    if (node->rank < 1 || kind < 55) return;
+    if (node->rank < 1 || kind < 45) return;
+    bool reversed = kind < 60 && node->rank > 1; /* the first dim is the contiguous one */
+    for (uint32_t d = 0; d < node->rank; d++)    /* strides have to be numbers */
+        if (d != (reversed ? node->rank - 1 : 0) && !node->extent[d].fixed) return;
     ir_text_put(line, ", strides: [");
     const char *step = "1";
     const char *stride[IR_MAX_RANK];
-    bool reversed = kind < 65 && node->rank > 1; /* the first dim is the contiguous one */
     for (uint32_t i = 0; i < node->rank; i++) {
         uint32_t d = reversed ? i : node->rank - 1 - i;
         stride[d] = step;
         step = !strcmp(step, "1") ? node->extent[d].text : ir_format(w->job, "%s*%s", step, node->extent[d].text);
-        if (!reversed && i == 0 && kind < 85) step = ir_format(w->job, "(%s + %u)", step, 1 + below(w, 7));
+        if (!reversed && i == 0 && kind < 85 && node->rank > 1)
+            step = ir_format(w->job, "(%s + %u)", step, 1 + below(w, 7));
     }
     if (kind >= 85) {
         stride[below(w, node->rank)] = "0";
@@ -158,7 +161,7 @@ static void add_input(Writer *w, bool full) {
     memcpy(node.extent, w->base, sizeof node.extent);
     node.whole = true;
     if (!full) {
-        uint32_t drop = below(w, w->base_rank + 1);
+        uint32_t drop = below(w, w->base_rank);
         if (chance(w, 60)) drop = w->base_rank - 1;
         for (uint32_t d = drop; d < w->base_rank; d++) node.extent[d - drop] = w->base[d];
         node.rank = w->base_rank - drop;
@@ -349,8 +352,8 @@ static uint32_t choose_dims(Writer *w, const Node *node) {
 }
 
 static void add_reduction(Writer *w) {
-    static const char *const names[] = {"sum", "sum",  "mean", "amax", "amin", "var",
-                                        "std", "prod", "any",  "all",  "sum"};
+    static const char *const names[] = {"sum",  "sum", "mean", "amax", "amin", "var", "std",
+                                        "prod", "any", "all",  "sum",  "any",  "all"};
     const char *name = pick_text(w, names, sizeof names / sizeof names[0]);
     bool logic = !strcmp(name, "any") || !strcmp(name, "all");
     const Node *a = pick(w, logic);
@@ -427,7 +430,7 @@ static void add_slice(Writer *w) {
     case 0: /* halves that can meet again */
         if (!extent->fixed || value % 2) return;
         node.extent[dim] = (Extent){ir_format(w->job, "%u", value / 2), value / 2, true};
-        item = chance(w, 50) ? ir_format(w->job, ":%u", value / 2) : ir_format(w->job, "%u:", value / 2);
+        item = chance(w, 50) ? ir_format(w->job, ":%u", value / 2) : ir_format(w->job, "%u:%u", value / 2, value);
         break;
     case 1:
         if (!extent->fixed) return;

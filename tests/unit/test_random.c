@@ -1,0 +1,384 @@
+/* Random legal graphs: the Graph after expand and the Prog after every pass agree within the sum of their bounds, every
+ * Prog is legal, and what is printed reads back. NORMGEN_SEED repeats a run (NORMGEN_GRAPHS=1 its first graph alone);
+ * a graph that fails is printed as a file. What was met is counted, and nothing listed may be met never. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/gen.h"
+#include "tests/support/random_graph.h"
+
+#define GRAPHS 2000
+
+typedef struct Hits {
+    uint32_t graphs, refused, unavailable;
+    uint32_t class[CLASS_COUNT];
+    uint32_t dtype[DTYPE_COUNT];
+    uint32_t rank[IR_MAX_RANK + 1];
+    uint32_t op[OP_COUNT];
+    uint32_t reduction[REDUCTION_COUNT];
+    uint32_t stride_0, padded, transposed, inplace, empty, ones, scalars, several_outputs;
+    uint32_t joined, gate_class, gate_axes, gate_cycle, gate_statements, gate_reads, gate_alias, gate_map;
+    uint64_t elements, unbounded;
+} Hits;
+
+typedef struct Trial {
+    uint64_t seed;
+    Hits *hits;
+    RandomGraph random;
+    Unit unit;
+    GenOptions options;
+    int64_t *dims;
+    EvalInput input;
+    Expected *expected; /* of each output */
+} Trial;
+
+/* ---- data ---- */
+
+static void make_inputs(Job *job, Trial *trial, const Graph *graph) {
+    Random random = {trial->seed ^ 0x5eed};
+    View *views = IR_NEW_ARRAY(job, View, graph->inputs.count + 1);
+    Scalar *scalars = IR_NEW_ARRAY(job, Scalar, graph->scalars.count + 1);
+    for (uint32_t i = 0; i < graph->inputs.count; i++) {
+        const Tensor *tensor = &graph->inputs.at[i];
+        View *view = &views[i];
+        *view = (View){.rank = tensor->shape.rank, .dtype = tensor->dtype};
+        for (uint32_t d = 0; d < tensor->shape.rank; d++) {
+            ir_poly_eval(tensor->shape.extent[d], trial->dims, graph->dims.count, NULL, 0, &view->extent[d]);
+            ir_poly_eval(tensor->stride[d], trial->dims, graph->dims.count, NULL, 0, &view->stride[d]);
+        }
+        int64_t span = tensor_span(job, tensor, trial->dims, graph->dims.count);
+        view->bytes = ir_alloc(job, (size_t)(span + 1) * ir_dtype(tensor->dtype)->bytes);
+        random_fill(&random, tensor->dtype, view->bytes, span);
+    }
+    for (uint32_t i = 0; i < graph->scalars.count; i++) {
+        const Tensor *scalar = &graph->scalars.at[i];
+        scalars[i] = (Scalar){ir_round(scalar->dtype, scalar->default_float), scalar->default_int};
+    }
+    trial->input = (EvalInput){.dims = trial->dims, .inputs = views, .scalars = scalars};
+}
+
+/* The values of prog->dims. */
+static int64_t *prog_dims(Job *job, const Trial *trial, const Graph *graph, const Prog *prog) {
+    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1);
+    for (uint32_t i = 0; i < prog->dims.count; i++)
+        for (uint32_t k = 0; k < graph->dims.count; k++)
+            if (!strcmp(prog->dims.at[i].name, graph->dims.at[k].name)) dims[i] = trial->dims[k];
+    return dims;
+}
+
+static int64_t size_value(Job *job, const Prog *prog, const int64_t *dims, Size size) {
+    int64_t value = 0;
+    IR_REQUIRE(job, ir_poly_eval(ir_size_poly(job, prog, size), dims, prog->dims.count, NULL, 0, &value));
+    return value;
+}
+
+static EvalBuf make_buf(Job *job, const Trial *trial, const Graph *graph, const Prog *prog, const int64_t *dims,
+                        const Buf *buf) {
+    const Tensor *tensor = buf->kind == BUF_IN    ? &graph->inputs.at[buf->tensor]
+                           : buf->kind == BUF_OUT ? &graph->outputs.at[buf->tensor]
+                                                  : NULL;
+    EvalBuf made = {.span = 1};
+    int64_t offset = size_value(job, prog, dims, buf->offset);
+    if (tensor) made.span = tensor_span(job, tensor, trial->dims, graph->dims.count) - offset;
+    for (uint32_t d = 0; !tensor && d < buf->rank; d++) made.span *= size_value(job, prog, dims, buf->extent[d]);
+    if (made.span < 1) made.span = 1; /* what varies over no axis is computed even where its axes are empty */
+    made.number = IR_NEW_ARRAY(job, double, (size_t)made.span + 1);
+    made.bound = IR_NEW_ARRAY(job, double, (size_t)made.span + 1);
+    made.integer = IR_NEW_ARRAY(job, int64_t, (size_t)made.span + 1);
+    for (int64_t i = 0; buf->kind == BUF_IN && i < made.span; i++) {
+        const View *view = &trial->input.inputs[buf->tensor];
+        made.number[i] =
+            ir_load_float(buf->dtype, (const char *)view->bytes + (size_t)(offset + i) * ir_dtype(buf->dtype)->bytes);
+    }
+    if (buf->kind == BUF_SCALAR) {
+        made.number[0] = trial->input.scalars[buf->tensor].number;
+        made.integer[0] = trial->input.scalars[buf->tensor].integer;
+    }
+    return made;
+}
+
+/* ---- comparing ---- */
+
+static void compare_output(Job *job, Trial *trial, const Graph *graph, const EvalBuf *buf, uint32_t output,
+                           const char *pass) {
+    const Tensor *tensor = &graph->outputs.at[output];
+    const Expected *expected = &trial->expected[output];
+    int64_t extent[IR_MAX_RANK], stride[IR_MAX_RANK], at[IR_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < tensor->shape.rank; d++) {
+        ir_poly_eval(tensor->shape.extent[d], trial->dims, graph->dims.count, NULL, 0, &extent[d]);
+        ir_poly_eval(tensor->stride[d], trial->dims, graph->dims.count, NULL, 0, &stride[d]);
+    }
+    for (uint64_t i = 0; i < expected->count; i++) {
+        int64_t address = 0;
+        for (uint32_t d = 0; d < tensor->shape.rank; d++) address += at[d] * stride[d];
+        double bound = expected->bound[i] + buf->bound[address];
+        trial->hits->elements++;
+        trial->hits->unbounded += isinf(bound) != 0;
+        if (!ir_element_passes(tensor->dtype, buf->number[address], expected->number[i], bound)) {
+            Text text = ir_text(job);
+            ir_text_format(&text, "after %s: output %s, element %llu: ", pass, tensor->name, (unsigned long long)i);
+            ir_text_double(&text, buf->number[address]);
+            ir_text_put(&text, ", expected ");
+            ir_text_double(&text, expected->number[i]);
+            ir_text_put(&text, ", bounds ");
+            ir_text_double(&text, buf->bound[address]);
+            ir_text_put(&text, " and ");
+            ir_text_double(&text, expected->bound[i]);
+            ir_text_put(&text, "\n");
+            ir_prog_print(&text, trial->unit.prog);
+            ir_stop_at(job, STATUS_CHECK_FAILED, (Place){0}, "%s", ir_text_string(&text));
+        }
+        for (uint32_t d = tensor->shape.rank; d-- > 0;) {
+            if (++at[d] < extent[d]) break;
+            at[d] = 0;
+        }
+    }
+}
+
+static void check_prog(Job *job, Trial *trial, const Unit *unit, const char *pass) {
+    const Prog *prog = unit->prog;
+    int64_t *dims = prog_dims(job, trial, unit->expanded, prog);
+    EvalBuf *bufs = IR_NEW_ARRAY(job, EvalBuf, prog->bufs.count + 1);
+    for (uint32_t b = 0; b < prog->bufs.count; b++) {
+        const Buf *buf = &prog->bufs.at[b];
+        bufs[b] =
+            buf->may_alias == IR_NONE ? make_buf(job, trial, unit->expanded, prog, dims, buf) : bufs[buf->may_alias];
+    }
+    ir_eval_prog(job, prog, dims, NULL, bufs);
+    for (uint32_t b = 0; b < prog->bufs.count; b++)
+        if (prog->bufs.at[b].kind == BUF_OUT)
+            compare_output(job, trial, unit->expanded, &bufs[b], prog->bufs.at[b].tensor, pass);
+}
+
+/* ---- printed and read back ---- */
+
+typedef struct Reread {
+    const char *text;
+    size_t count;
+    const Graph *graph; /* to compare with, or NULL */
+    bool equal;
+    const char *printed;
+} Reread;
+
+static void read_graph(Job *job, void *state) {
+    Reread *reread = state;
+    GenOptions options = {.target = gen_target(90)};
+    Unit unit;
+    gen_run(job, &unit, "printed", reread->text, reread->count, &options, gen_pass_find("parse"));
+    reread->equal = ir_graph_equal(unit.graph, reread->graph);
+}
+
+static void read_prog(Job *job, void *state) {
+    Reread *reread = state;
+    Text text = ir_text(job);
+    ir_job_set_source(job, "printed", reread->text, reread->count);
+    ir_prog_print(&text, ir_prog_read(job, reread->text, reread->count));
+    reread->equal = text.count == reread->count && !memcmp(text.bytes, reread->text, text.count);
+}
+
+static void check_reread(Job *job, const Unit *unit, const Pass *pass) {
+    Text text = ir_text(job);
+    if (pass->makes == PASS_GRAPH)
+        ir_graph_print(&text, unit->graph);
+    else
+        ir_prog_print(&text, unit->prog);
+    Reread reread = {.text = ir_text_string(&text), .count = text.count, .graph = unit->graph};
+    Job *other = ir_job_create(NULL);
+    Status status = ir_job_run(other, pass->makes == PASS_GRAPH ? read_graph : read_prog, &reread);
+    const char *why = ir_copy_text(job, ir_job_report(other), strlen(ir_job_report(other)));
+    ir_job_free(other);
+    if (status == STATUS_REJECTED && strstr(why, "in place")) /* a read that simplify made plain to see */
+        ir_stop_at(job, STATUS_REJECTED, (Place){0}, "%s", why);
+    if (status != STATUS_OK || !reread.equal)
+        ir_stop_at(job, STATUS_CHECK_FAILED, (Place){0}, "after %s: what is printed does not read back: %s\n%s",
+                   pass->name, why, reread.text);
+}
+
+/* ---- hits ---- */
+
+static void count_graph(Trial *trial, const Graph *graph) {
+    Hits *hits = trial->hits;
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        const Value *value = &graph->values.at[i];
+        hits->op[value->op]++;
+        if (value->op == OP_REDUCE) hits->reduction[value->reduction]++;
+    }
+    for (uint32_t i = 0; i < graph->inputs.count; i++) {
+        const Tensor *tensor = &graph->inputs.at[i];
+        bool zero = false;
+        hits->dtype[tensor->dtype]++;
+        hits->rank[tensor->shape.rank]++;
+        for (uint32_t d = 0; d < tensor->shape.rank; d++) {
+            int64_t stride, extent = trial->input.inputs[i].extent[d];
+            zero = zero || (ir_poly_is_int(tensor->stride[d], &stride) && !stride);
+            hits->empty += extent == 0;
+            hits->ones += extent == 1;
+        }
+        hits->stride_0 += zero;
+        const View *view = &trial->input.inputs[i];
+        hits->padded += !zero && view->rank > 1 && view->stride[0] > view->extent[1] * view->stride[1];
+        hits->transposed += !zero && view->rank > 1 && view->stride[0] < view->stride[view->rank - 1];
+    }
+    for (uint32_t i = 0; i < graph->outputs.count; i++) {
+        hits->dtype[graph->outputs.at[i].dtype]++;
+        hits->inplace += graph->outputs.at[i].inplace != IR_NONE;
+    }
+    hits->scalars += graph->scalars.count > 0;
+    hits->several_outputs += graph->outputs.count > 1;
+}
+
+static void count_reports(Hits *hits, const Unit *unit) {
+    for (uint32_t i = 0; i < unit->reports.count; i++) {
+        const char *gate = unit->reports.at[i].gate;
+        if (!gate)
+            hits->joined++;
+        else if (!strcmp(gate, "class"))
+            hits->gate_class++;
+        else if (!strcmp(gate, "axes"))
+            hits->gate_axes++;
+        else if (!strcmp(gate, "cycle"))
+            hits->gate_cycle++;
+        else if (!strcmp(gate, "statements"))
+            hits->gate_statements++;
+        else if (!strcmp(gate, "reads"))
+            hits->gate_reads++;
+        else if (!strcmp(gate, "alias"))
+            hits->gate_alias++;
+        else if (!strcmp(gate, "map"))
+            hits->gate_map++;
+    }
+}
+
+/* ---- a graph ---- */
+
+static void after_pass(void *state, Job *job, const Unit *unit, uint32_t index) {
+    Trial *trial = state;
+    const Pass *pass = &gen_passes[index];
+    if (pass->makes == PASS_PLAN || pass->makes == PASS_SOURCE) return;
+    if (!strcmp(pass->name, "expand")) {
+        trial->dims = random_graph_dims(job, &trial->random, unit->graph);
+        make_inputs(job, trial, unit->graph);
+        trial->expected = IR_NEW_ARRAY(job, Expected, unit->graph->outputs.count + 1);
+        for (uint32_t o = 0; o < unit->graph->outputs.count; o++)
+            trial->expected[o] = ir_eval_graph(job, unit->graph, &trial->input, o, NULL);
+    }
+    check_reread(job, unit, pass);
+    if (pass->makes != PASS_PROG) return;
+    trial->unit = *unit;
+    check_prog(job, trial, unit, pass->name);
+    bool classes = !strcmp(pass->name, "classify") || !strcmp(pass->name, "fuse");
+    for (uint32_t n = 0; n < unit->prog->nests.count && classes; n++)
+        trial->hits->class[unit->prog->nests.at[n].class]++;
+}
+
+static void run_trial(Job *job, void *state) {
+    Trial *trial = state;
+    static const Setting few_statements = {"fuse_statements", "9"}, few_reads = {"fuse_reads", "1"};
+    trial->random = random_graph(job, trial->seed, trial->seed % 4 == 0 ? RANDOM_ROWS_ONLY : 0);
+    trial->options = (GenOptions){.target = gen_target(90), .verify = true, .after = after_pass, .after_state = trial};
+    if (trial->seed % 8 < 2) {
+        trial->options.sets = trial->seed % 8 ? &few_statements : &few_reads;
+        trial->options.set_count = 1;
+    }
+    gen_run(job, &trial->unit, "random.yaml", trial->random.text, trial->random.count, &trial->options,
+            gen_pass_find("fuse"));
+    count_graph(trial, trial->unit.expanded);
+    count_reports(trial->hits, &trial->unit);
+    trial->hits->graphs++;
+}
+
+/* In-place outputs are drawn without regard to what else reads the input; some are refused, and rightly. */
+static bool rightly_refused(Status status, const char *report) {
+    return status == STATUS_REJECTED && (strstr(report, "in place") || strstr(report, "overwr"));
+}
+
+static void run_seed(Hits *hits, uint64_t seed) {
+    Job *job = ir_job_create(NULL);
+    Trial trial = {.seed = seed, .hits = hits};
+    Status status = ir_job_run(job, run_trial, &trial);
+    const char *report = ir_job_report(job);
+    if (rightly_refused(status, report)) {
+        hits->refused++;
+    } else if (status == STATUS_UNAVAILABLE && strstr(report, "not generated yet: a reshape")) {
+        hits->unavailable++;
+    } else if (status != STATUS_OK) {
+        fail_msg("NORMGEN_SEED=%llu: status %d\n%s\n%s", (unsigned long long)seed, (int)status, report,
+                 trial.random.text);
+    }
+    ir_job_free(job);
+}
+
+static void print_hit(uint32_t count, const char *name, bool needed, uint32_t *missing) {
+    if (count || needed) printf(" %s %u", name, count);
+    if (needed && !count) ++*missing;
+}
+
+static void print_hits(const Hits *hits, uint32_t *missing) {
+    printf(
+        "# graphs: %u legal, %u refused in place, %u not generated yet; %llu elements compared, %llu without bound\n",
+        hits->graphs, hits->refused, hits->unavailable, (unsigned long long)hits->elements,
+        (unsigned long long)hits->unbounded);
+    printf("# hits: class");
+    for (uint32_t i = 0; i < CLASS_COUNT; i++)
+        print_hit(hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW, missing);
+    printf("\n# hits: dtype");
+    for (uint32_t i = DTYPE_F32; i <= DTYPE_BF16; i++)
+        print_hit(hits->dtype[i], ir_dtype((DType)i)->name, true, missing);
+    printf("\n# hits: rank");
+    for (uint32_t i = 1; i <= IR_MAX_RANK; i++) {
+        char digit[2] = {(char)('0' + i), 0};
+        print_hit(hits->rank[i], digit, true, missing);
+    }
+    printf("\n# hits: op");
+    for (uint32_t i = 0; i < OP_COMPOSITE; i++) print_hit(hits->op[i], ir_op_name((Op)i), true, missing);
+    printf("\n# hits: reduction");
+    for (uint32_t i = 0; i < REDUCTION_ONLINE; i++)
+        print_hit(hits->reduction[i], ir_reduction((Reduction)i)->name, true, missing);
+    printf("\n# hits: layout");
+    print_hit(hits->stride_0, "stride-0", true, missing);
+    print_hit(hits->padded, "padded", true, missing);
+    print_hit(hits->transposed, "transposed", true, missing);
+    print_hit(hits->inplace, "in-place", true, missing);
+    print_hit(hits->empty, "empty", true, missing);
+    print_hit(hits->ones, "extent-1", true, missing);
+    print_hit(hits->scalars, "scalars", true, missing);
+    print_hit(hits->several_outputs, "several-outputs", true, missing);
+    printf("\n# hits: fuse");
+    print_hit(hits->joined, "joined", true, missing);
+    print_hit(hits->gate_class, "class", true, missing);
+    print_hit(hits->gate_axes, "axes", true, missing);
+    print_hit(hits->gate_cycle, "cycle", true, missing);
+    print_hit(hits->gate_statements, "statements", true, missing);
+    print_hit(hits->gate_reads, "reads", true, missing);
+    print_hit(hits->gate_alias, "alias", false, missing);
+    print_hit(hits->gate_map, "map", false, missing);
+    printf("\n");
+}
+
+static void test_random_graphs(void **state) {
+    (void)state;
+    Hits hits = {0};
+    const char *given = getenv("NORMGEN_GRAPHS");
+    uint32_t wanted = given ? (uint32_t)strtoul(given, NULL, 10) : GRAPHS, missing = 0;
+    uint64_t seed = random_seed();
+    for (uint64_t i = 0; hits.graphs < wanted && i < 2 * (uint64_t)wanted; i++) run_seed(&hits, seed + i);
+    print_hits(&hits, &missing);
+    if (!given) {
+        assert_int_equal(missing, 0);
+        assert_true(hits.graphs >= wanted);
+        assert_true(hits.unbounded * 5 < hits.elements);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs)};
+    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
+}
