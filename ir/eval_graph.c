@@ -110,19 +110,6 @@ static void eval_leaf(Evaluator *eval, const Value *value, Node *node) {
 
 /* ---- element by element ---- */
 
-typedef struct ElementStrip {
-    ElementOp op;
-    uint32_t arity;
-    Lane in[3], out;
-} ElementStrip;
-
-static void element_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
-    const ElementStrip *strip = state;
-    Lane in[3];
-    for (uint32_t k = 0; k < strip->arity; k++) in[k] = ir_lane_at(strip->in[k], position[k + 1], step[k + 1]);
-    ir_eval_elements(&strip->op, in, ir_lane_at(strip->out, position[0], step[0]), count);
-}
-
 static void eval_elements(Evaluator *eval, const Value *value, Node *node) {
     ElementStrip strip = {.arity = value->arg_count, .out = node->lane};
     DType operands[3] = {DTYPE_F32, DTYPE_F32, DTYPE_F32};
@@ -140,31 +127,11 @@ static void eval_elements(Evaluator *eval, const Value *value, Node *node) {
         strip.in[k] = arg->lane;
         operands[k] = eval->graph->values.at[value->arg[k]].dtype;
     }
-    bool cast = value->op == OP_CAST;
-    DType compute = cast ? ir_compute_dtype(value->dtype) : ir_op_operand_dtype(value->op, operands);
-    for (uint32_t k = 0; k < value->arg_count && !cast; k++) {
-        bool condition = value->op == OP_WHERE && k == 0;
-        bool met = condition || ir_is_float(operands[k]) == ir_is_float(compute);
-        if (!met) IR_BREACH(eval->job, "%s lacks a cast of its operand %u", ir_op_name(value->op), k);
-    }
-    strip.op = (ElementOp){value->op, compute, value->dtype, operands[0], &eval->uncertain};
-    ir_walk(&walk, element_strip, &strip);
+    strip.op = ir_eval_op(eval->job, value->op, value->dtype, operands, &eval->uncertain);
+    ir_walk(&walk, ir_element_strip, &strip);
 }
 
 /* ---- reductions ---- */
-
-typedef struct ReduceStrip {
-    Reduction reduction;
-    DType dtype;
-    Accumulator *accumulators;
-    Lane in;
-} ReduceStrip;
-
-static void reduce_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
-    const ReduceStrip *strip = state;
-    ir_eval_reduce(strip->reduction, strip->dtype, strip->accumulators + position[0], step[0],
-                   ir_lane_at(strip->in, position[1], step[1]), count);
-}
 
 static void eval_reduce(Evaluator *eval, uint32_t id) {
     const Value *value = &eval->graph->values.at[id];
@@ -191,7 +158,7 @@ static void eval_reduce(Evaluator *eval, uint32_t id) {
         }
         if (!consumed || value->keepdim) k++;
     }
-    ir_walk(&walk, reduce_strip, &strip);
+    ir_walk(&walk, ir_reduce_strip, &strip);
     uint32_t depth = eval->input->depth ? eval->input->depth[id] : 0;
     for (uint64_t i = 0; i < node->count; i++) {
         ir_eval_reduce_finish(value->reduction, value->dtype, &eval->accumulators[i], depth, 0,
@@ -200,16 +167,6 @@ static void eval_reduce(Evaluator *eval, uint32_t id) {
 }
 
 /* ---- index and reshape ---- */
-
-static void copy_elements(Lane in, Lane out, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        if (out.number)
-            out.number[i * out.step] = in.number[i * in.step];
-        else
-            out.integer[i * out.step] = in.integer[i * in.step];
-        out.bound[i * out.step] = in.bound[i * in.step];
-    }
-}
 
 typedef struct GatherStrip {
     const Evaluator *eval;
@@ -223,7 +180,7 @@ static void gather_strip(void *state, const int64_t *position, const int64_t *st
     const GatherStrip *gather = state;
     Lane in = ir_lane_at(gather->in, position[1], step[1]), out = ir_lane_at(gather->out, position[0], step[0]);
     if (!gather->index.integer) {
-        copy_elements(in, out, count);
+        ir_lane_copy(in, out, count);
         return;
     }
     Lane index = ir_lane_at(gather->index, position[2], step[2]);
@@ -233,7 +190,7 @@ static void gather_strip(void *state, const int64_t *position, const int64_t *st
             ir_stop_at(gather->eval->job, STATUS_USAGE, gather->place, "the index %lld is outside its dim of %lld",
                        (long long)at, (long long)gather->extent);
         }
-        copy_elements(ir_lane_at(in, i * in.step + at * gather->stride, 0), ir_lane_at(out, i * out.step, 0), 1);
+        ir_lane_copy(ir_lane_at(in, i * in.step + at * gather->stride, 0), ir_lane_at(out, i * out.step, 0), 1);
         if (index.bound[i * index.step] > 0) out.bound[i * out.step] = (double)INFINITY;
     }
 }
@@ -292,8 +249,8 @@ static void eval_reshape(Evaluator *eval, const Value *value, Node *node) {
             int64_t left = arg->extent[arg->rank - 1] - source[arg->rank - 1];
             if (left < run) run = left;
         }
-        copy_elements(ir_lane_at(arg->lane, position_of(from, &arg->need, source, arg->rank), 1),
-                      ir_lane_at(node->lane, position_of(to, &node->need, index, node->rank), 1), run);
+        ir_lane_copy(ir_lane_at(arg->lane, position_of(from, &arg->need, source, arg->rank), 1),
+                     ir_lane_at(node->lane, position_of(to, &node->need, index, node->rank), 1), run);
         done += (uint64_t)run;
         if (!node->rank) break;
         index[last] += run;

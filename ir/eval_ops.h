@@ -32,6 +32,10 @@ double ir_eval_ulp(DType compute, double value);
 /* A value whose operands' errors make `propagated`, after one rounding of `ulps`: overflow settled. */
 double ir_eval_settle(DType compute, double *value, double propagated, double ulps);
 
+/* The op over operands of these dtypes; stops where integers and floats meet without a cast. */
+ElementOp ir_eval_op(Job *job, Op op, DType result, const DType *operands, uint64_t *uncertain);
+void ir_lane_copy(Lane in, Lane out, int64_t count);
+
 /* ---- reductions (ir/eval_reduce.c) ---- */
 
 typedef struct Accumulator {
@@ -62,6 +66,21 @@ typedef struct Walk {
 /* Calls strip for runs of `count` points; lane k's are at position[k] + i * step[k]. Changes walk: neighbours merge. */
 typedef void WalkStrip(void *state, const int64_t *position, const int64_t *step, int64_t count);
 void ir_walk(Walk *walk, WalkStrip *strip, void *state);
+
+/* Strips for the two commonest walks: lane 0 is the result (the accumulators), the others are the operands. */
+typedef struct ElementStrip {
+    ElementOp op;
+    uint32_t arity;
+    Lane in[3], out;
+} ElementStrip;
+typedef struct ReduceStrip {
+    Reduction reduction;
+    DType dtype;
+    Accumulator *accumulators;
+    Lane in;
+} ReduceStrip;
+WalkStrip ir_element_strip;
+WalkStrip ir_reduce_strip;
 
 /* Runs of elements that are handed out and taken back, over the arena. */
 typedef struct PoolBlock {

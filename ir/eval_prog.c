@@ -125,14 +125,7 @@ static void require_written(const Touch *touch, int64_t position, int64_t step, 
 static void load_run(const Touch *touch, Lane out, int64_t position, int64_t step, int64_t count) {
     require_inside(touch, position, position + (count - 1) * step);
     require_written(touch, position, step, count);
-    Lane in = buf_lane(touch->buf, position, step);
-    for (int64_t i = 0; i < count; i++) {
-        if (out.number)
-            out.number[i * out.step] = in.number[i * in.step];
-        else
-            out.integer[i * out.step] = in.integer[i * in.step];
-        out.bound[i * out.step] = in.bound[i * in.step];
-    }
+    ir_lane_copy(buf_lane(touch->buf, position, step), out, count);
 }
 
 static void load_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
@@ -225,19 +218,6 @@ static void eval_store(Runner *run, const Stmt *stmt) {
     ir_walk(&walk, store_strip, &touch);
 }
 
-typedef struct ElementStrip {
-    ElementOp op;
-    uint32_t arity;
-    Lane in[3], out;
-} ElementStrip;
-
-static void element_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
-    const ElementStrip *strip = state;
-    Lane in[3];
-    for (uint32_t k = 0; k < strip->arity; k++) in[k] = ir_lane_at(strip->in[k], position[k + 1], step[k + 1]);
-    ir_eval_elements(&strip->op, in, ir_lane_at(strip->out, position[0], step[0]), count);
-}
-
 static void eval_elements(Runner *run, const Stmt *stmt, State *state) {
     ElementStrip strip = {.arity = stmt->arg_count, .out = state->lane};
     DType operands[3] = {DTYPE_F32, DTYPE_F32, DTYPE_F32};
@@ -248,15 +228,8 @@ static void eval_elements(Runner *run, const Stmt *stmt, State *state) {
         operands[k] = run->nest->stmts.at[stmt->arg[k]].dtype;
         add_lane(run, &walk, stmt->domain, run->states[stmt->arg[k]].stride, 0);
     }
-    bool cast = stmt->op == OP_CAST;
-    DType compute = cast ? ir_compute_dtype(stmt->dtype) : ir_op_operand_dtype(stmt->op, operands);
-    for (uint32_t k = 0; k < stmt->arg_count && !cast; k++) {
-        bool condition = stmt->op == OP_WHERE && k == 0;
-        bool met = condition || ir_is_float(operands[k]) == ir_is_float(compute);
-        if (!met) IR_BREACH(run->job, "%s lacks a cast of its operand %u", ir_op_name(stmt->op), k);
-    }
-    strip.op = (ElementOp){stmt->op, compute, stmt->dtype, operands[0], &run->uncertain};
-    ir_walk(&walk, element_strip, &strip);
+    strip.op = ir_eval_op(run->job, stmt->op, stmt->dtype, operands, &run->uncertain);
+    ir_walk(&walk, ir_element_strip, &strip);
 }
 
 static void eval_leaf(const Runner *run, const Stmt *stmt, State *state) {
@@ -273,19 +246,6 @@ static void eval_leaf(const Runner *run, const Stmt *stmt, State *state) {
 }
 
 /* ---- reductions ---- */
-
-typedef struct ReduceStrip {
-    Reduction reduction;
-    DType dtype;
-    Accumulator *accumulators;
-    Lane in;
-} ReduceStrip;
-
-static void reduce_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
-    const ReduceStrip *strip = state;
-    ir_eval_reduce(strip->reduction, strip->dtype, strip->accumulators + position[0], step[0],
-                   ir_lane_at(strip->in, position[1], step[1]), count);
-}
 
 static ReduceStrip start_reduce(Runner *run, const Stmt *stmt, uint64_t count) {
     const Stmt *arg = &run->nest->stmts.at[stmt->arg[0]];
@@ -308,7 +268,7 @@ static void eval_reduce(Runner *run, const Stmt *stmt, State *state) {
     Walk walk = walk_axes(run, mask);
     add_lane(run, &walk, mask, state->stride, 0);
     add_lane(run, &walk, mask, run->states[stmt->arg[0]].stride, 0);
-    ir_walk(&walk, reduce_strip, &strip);
+    ir_walk(&walk, ir_reduce_strip, &strip);
     for (uint64_t i = 0; i < count; i++) {
         ir_eval_reduce_finish(stmt->reduction, strip.dtype, &strip.accumulators[i], 0, stmt->result,
                               ir_lane_at(state->lane, (int64_t)i, 1));
@@ -349,7 +309,7 @@ static void accumulate_rows(Runner *run, const Stmt *stmt, ReduceStrip *strip, c
         Walk walk = walk_axes(run, rest);
         add_lane(run, &walk, rest, to, 0);
         add_lane(run, &walk, rest, from, offset);
-        ir_walk(&walk, reduce_strip, strip);
+        ir_walk(&walk, ir_reduce_strip, strip);
     }
 }
 

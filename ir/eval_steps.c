@@ -128,16 +128,6 @@ bool ir_eval_steps(const ElementOp *op, const Lane *in, Lane out, int64_t count)
 
 /* ---- casts ---- */
 
-static void copy(bool is_float, Lane in, Lane out, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        if (is_float)
-            out.number[i * out.step] = in.number[i * in.step];
-        else
-            out.integer[i * out.step] = in.integer[i * in.step];
-        out.bound[i * out.step] = in.bound[i * in.step];
-    }
-}
-
 /* Round an element of a float lane, or an integer, to a float dtype. Not counted: the value moves one unit at most. */
 static void to_float(DType dtype, Lane in, Lane out, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
@@ -190,7 +180,7 @@ void ir_eval_cast(const ElementOp *op, Lane in, Lane out, int64_t count) {
     bool held = from_float && is_float && ir_compute_dtype(op->source) == op->result; /* widens, or is there already */
     bool widens = from_float && op->result == DTYPE_F64;
     if (op->source == op->result || held || widens)
-        copy(is_float, in, out, count);
+        ir_lane_copy(in, out, count);
     else if (is_float)
         to_float(op->result, in, out, count);
     else if (from_float)

@@ -1,5 +1,6 @@
 /* In: an index space and the strides of up to four lanes in it. Out: its points in row-major order, as the longest runs
- * that all lanes allow; and memory for runs of elements. Left alone: what is done at the points. */
+ * that all lanes allow; the strips that
+ * both evaluators walk with; and memory for runs of elements. Left alone: what is done at the points. */
 #include "ir/eval_ops.h"
 
 #include <string.h>
@@ -44,6 +45,41 @@ void ir_walk(Walk *walk, WalkStrip *strip, void *state) {
         }
         if (d == UINT32_MAX) return;
     }
+}
+
+void ir_element_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
+    const ElementStrip *strip = state;
+    Lane in[3];
+    for (uint32_t k = 0; k < strip->arity; k++) in[k] = ir_lane_at(strip->in[k], position[k + 1], step[k + 1]);
+    ir_eval_elements(&strip->op, in, ir_lane_at(strip->out, position[0], step[0]), count);
+}
+
+void ir_reduce_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
+    const ReduceStrip *strip = state;
+    ir_eval_reduce(strip->reduction, strip->dtype, strip->accumulators + position[0], step[0],
+                   ir_lane_at(strip->in, position[1], step[1]), count);
+}
+
+void ir_lane_copy(Lane in, Lane out, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        if (out.number)
+            out.number[i * out.step] = in.number[i * in.step];
+        else
+            out.integer[i * out.step] = in.integer[i * in.step];
+        out.bound[i * out.step] = in.bound[i * in.step];
+    }
+}
+
+ElementOp ir_eval_op(Job *job, Op op, DType result, const DType *operands, uint64_t *uncertain) {
+    ElementOp element = {op, ir_compute_dtype(result), result, operands[0], uncertain};
+    if (op == OP_CAST) return element;
+    const OpRow *row = ir_op(op);
+    element.compute = ir_op_operand_dtype(op, operands);
+    for (uint32_t k = row->rule == RULE_WHERE ? 1 : 0; k < row->arity; k++) {
+        bool met = ir_is_float(operands[k]) == ir_is_float(element.compute);
+        if (!met) IR_BREACH(job, "%s lacks a cast of its operand %u", row->name, k);
+    }
+    return element;
 }
 
 Lane ir_pool_take(Pool *pool, uint64_t count, bool is_float, uint32_t *block) {
