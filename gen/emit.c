@@ -91,9 +91,7 @@ static void put_host_entries(Job *job, const Unit *unit, Text *out) {
         const Step *step = &unit->plan->steps.at[s];
         for (uint32_t v = 0; v < step->variant_count; v++) {
             const char *kernel = step->variants[v].kernel;
-            ir_text_format(
-                out, "extern \"C\" __attribute__((visibility(\"default\"))) void %s__host(void **params) {\n", kernel);
-            ir_text_format(out, "    %s(", kernel);
+            ir_text_format(out, "NG_ENTRY(%s)(void **params) {\n    NG_SPACE::%s(", kernel, kernel);
             for (uint32_t i = 0; i < step->param_count; i++) {
                 const Param *param = &step->params[i];
                 const char *type = "ng_i64";
@@ -118,7 +116,9 @@ void gen_emit(Job *job, Unit *unit) {
     ir_text_put(&device, kernels);
     gen_emit_launcher(job, unit, &device);
     gen_emit_host_prelude(job, &host);
+    ir_text_put(&host, "namespace NG_SPACE {\n");
     ir_text_put(&host, kernels);
+    ir_text_put(&host, "}\n");
     put_host_entries(job, unit, &host);
     gen_emit_header(job, unit, &header);
     unit->source = (Source){ir_text_string(&device), device.count, ir_text_string(&host), host.count,

@@ -118,6 +118,7 @@ void gen_emit_host_prelude(Job *job, Text *out) {
     HelperList helpers = read_helpers(job);
     const GenTemplate *api = gen_template_find("host_api.h");
     IR_REQUIRE(job, api != NULL);
+    ir_text_put(out, "#ifndef NG_TEXT\n#define NG_TEXT 0\n#endif\n");
     ir_text_put(out, "#ifndef NG_HOST_PRELUDE\n#define NG_HOST_PRELUDE\n");
     ir_text_put(out, "#pragma GCC diagnostic ignored \"-Wunknown-pragmas\"\n");
     ir_text_bytes(out, api->bytes, api->count);

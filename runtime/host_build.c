@@ -188,7 +188,8 @@ static int part_write(Build *build, uint32_t index, const Source *const *sources
     int error = 0;
     for (uint32_t i = 0; i < count && !error; i++) {
         if (build->part_of[i] != index || build->same_as[i] != i) continue;
-        error = dprintf(part->text, "#line 1 \"kernel text %u\"\n", i) < 0 ? errno : 0;
+        const char *before = "#undef NG_TEXT\n#define NG_TEXT %u\n#line 1 \"kernel text %u\"\n";
+        error = dprintf(part->text, before, i, i) < 0 ? errno : 0;
         if (!error) error = rt_write_all(part->text, sources[i]->host_text, sources[i]->host_count);
         if (!error) error = rt_write_all(part->text, "\n", 1);
     }
@@ -325,7 +326,8 @@ static char *warnings(const Build *build) {
     return all;
 }
 
-Status rt_host_compile(const Source *const *sources, uint32_t count, int jobs, RtObject **objects, char **words) {
+Status rt_host_compile(const Source *const *sources, uint32_t count, int jobs, RtObject **objects, uint32_t *numbers,
+                       char **words) {
     *words = NULL;
     if (!count) return STATUS_OK;
     Build build = {.part_of = calloc(count, sizeof(uint32_t)), .same_as = calloc(count, sizeof(uint32_t))};
@@ -337,6 +339,7 @@ Status rt_host_compile(const Source *const *sources, uint32_t count, int jobs, R
         build.why = warnings(&build);
         for (uint32_t i = 0; i < count; i++) {
             objects[i] = build.parts[build.part_of[i]].loaded;
+            numbers[i] = build.same_as[i];
             atomic_fetch_add(&objects[i]->references, 1);
         }
     }
@@ -366,11 +369,15 @@ void rt_object_release(RtObject *object) {
     free(object);
 }
 
-RtEntry rt_object_entry(const RtObject *object, const char *name) {
-    char *symbol = NULL;
-    if (asprintf(&symbol, "%s__host", name) < 0) return NULL;
-    void *found = dlsym(object->library, symbol);
-    free(symbol);
+RtEntry rt_object_entry(const RtObject *object, uint32_t number, const char *name) {
+    void *found = NULL;
+    for (int numbered = 1; numbered >= 0 && !found; numbered--) {
+        char *symbol = NULL;
+        if ((numbered ? asprintf(&symbol, "%s__host_%u", name, number) : asprintf(&symbol, "%s__host", name)) < 0)
+            return NULL;
+        found = dlsym(object->library, symbol);
+        free(symbol);
+    }
     RtEntry entry;
     memcpy(&entry, &found, sizeof entry);
     return entry;

@@ -8,9 +8,12 @@ typedef struct RtObject RtObject; /* a loaded shared object; texts compiled toge
 
 /* Compiles all texts, at most `jobs` compilers at once, and binds them to rt_host_api. objects[i] is a reference to
  * the object with text i. words: malloc'ed, or NULL when there are none: why it failed, or what the compiler said
- * although it succeeded. Kernels of one call need different names, but equal texts may come several times. */
-Status rt_host_compile(const Source *const *sources, uint32_t count, int jobs, RtObject **objects, char **words);
-void rt_object_release(RtObject *object);                          /* drops a reference; takes NULL */
-RtEntry rt_object_entry(const RtObject *object, const char *name); /* NULL: no such kernel */
+ * although it succeeded. Before each text stands `#define NG_TEXT n`, by which texts of one call keep their names apart
+ * (templates/host_api.h); numbers[i] is the n of text i. Equal texts share one. */
+Status rt_host_compile(const Source *const *sources, uint32_t count, int jobs, RtObject **objects, uint32_t *numbers,
+                       char **words);
+void rt_object_release(RtObject *object); /* drops a reference; takes NULL */
+/* The entry of the text with this number, or one that carries none; NULL: no such kernel. */
+RtEntry rt_object_entry(const RtObject *object, uint32_t number, const char *name);
 
 #endif

@@ -25,6 +25,7 @@ struct RtKernel {
 
 struct RtModule {
     RtObject *object;
+    uint32_t number; /* of its text in the object */
     RtKernel *kernels;
 };
 
@@ -45,12 +46,12 @@ static void host_module_free(RtDevice *device, RtModule *module) {
 }
 
 /* One module for each object, or none at all. */
-static bool wrap_objects(RtObject **objects, uint32_t count, RtModule **modules) {
+static bool wrap_objects(RtObject **objects, const uint32_t *numbers, uint32_t count, RtModule **modules) {
     bool made = true;
     for (uint32_t i = 0; i < count; i++) {
         modules[i] = calloc(1, sizeof **modules);
         if (modules[i])
-            modules[i]->object = objects[i];
+            modules[i]->object = objects[i], modules[i]->number = numbers[i];
         else
             rt_object_release(objects[i]);
         made = made && modules[i];
@@ -67,9 +68,12 @@ static Status host_build(RtDevice *device, const Source *const *sources, uint32_
     char *words = NULL;
     Status status = STATUS_SYSTEM;
     RtObject **objects = calloc(count + (size_t)1, sizeof *objects);
-    if (objects) status = rt_host_compile(sources, count, rt_pool_workers(host(device)->pool), objects, &words);
-    if (status == STATUS_OK && !wrap_objects(objects, count, modules)) status = STATUS_SYSTEM;
+    uint32_t *numbers = calloc(count + (size_t)1, sizeof *numbers);
+    if (objects && numbers)
+        status = rt_host_compile(sources, count, rt_pool_workers(host(device)->pool), objects, numbers, &words);
+    if (status == STATUS_OK && !wrap_objects(objects, numbers, count, modules)) status = STATUS_SYSTEM;
     free(objects);
+    free(numbers);
     if (why && words) { /* adding to why may leave the job, which then frees the words */
         ir_job_defer(why->job, free, words);
         ir_text_put(why, words);
@@ -82,7 +86,7 @@ static Status host_build(RtDevice *device, const Source *const *sources, uint32_
 
 static Status host_kernel(RtDevice *device, RtModule *module, const char *name, uint32_t shared_bytes,
                           RtKernel **kernel, Text *why) {
-    RtEntry entry = rt_object_entry(module->object, name);
+    RtEntry entry = rt_object_entry(module->object, module->number, name);
     if (!entry) {
         rt_say(why, "the host text has no kernel %s", name);
         return STATUS_INTERNAL;

@@ -23,6 +23,10 @@
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define NG_JOIN_NOW(a, b) a##b
+#define NG_JOIN(a, b) NG_JOIN_NOW(a, b)
+#define NG_SPACE NG_JOIN(ng_text_, NG_TEXT)
+#define NG_ENTRY(kernel) extern "C" __attribute__((visibility("default"))) void NG_JOIN(kernel##__host_, NG_TEXT)
 static const ng_host_api *ng_api;
 extern "C" __attribute__((visibility("default"))) void ng_host_bind(const ng_host_api *api) { ng_api = api; }
 static inline void ng_check_aligned(const void *p, unsigned long bytes) {
@@ -40,7 +44,7 @@ static inline void ng_check_aligned(const void *p, unsigned long bytes) {
 #if NG_DEVICE
 #define NG_KERNEL extern "C" __global__
 #else
-#define NG_KERNEL extern "C"
+#define NG_KERNEL static
 #endif
 
 //@ ng_u8

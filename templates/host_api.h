@@ -23,6 +23,8 @@ typedef struct ng_host_api {
 
 /* What each compiled text exports, with C linkage:
  *   void ng_host_bind(const ng_host_api *api);    one for the whole object, however many texts it has
- *   void KERNEL__host(void **params);             one for each kernel: params[i] points to the i-th argument's value */
+ *   void KERNEL__host(void **params);             one for each kernel: params[i] points to the i-th argument's value;
+ *                                                 where NG_TEXT is defined, KERNEL__host_n with its number n, so that
+ *                                                 texts with equal kernel names fit into one translation unit */
 
 #endif
