@@ -480,7 +480,7 @@ static void read_axes(Reader *reader) {
     for (bool first = true;; first = false) {
         if (ir_scan_accept(&reader->scan, ')')) break;
         if (!inner && ir_scan_accept(&reader->scan, '|')) {
-            inner = first = true;
+            inner = true;
             nest->row_count = nest->axis_count;
             if (ir_scan_accept(&reader->scan, ')')) break;
         } else if (!first) {

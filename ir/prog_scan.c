@@ -18,9 +18,11 @@ void ir_scan_spaces(Scan *scan) {
 
 _Noreturn void ir_scan_fail(Scan *scan, const char *expected) {
     ir_scan_spaces(scan);
-    if (ir_scan_at_end(scan))
-        ir_stop_at(scan->job, STATUS_REJECTED, (Place){scan->count ? (uint32_t)scan->count - 1 : 0, scan->count ? 1 : 0},
+    if (ir_scan_at_end(scan)) {
+        uint32_t last = scan->count ? (uint32_t)scan->count - 1 : 0;
+        ir_stop_at(scan->job, STATUS_REJECTED, (Place){last, scan->count != 0},
                    "expected %s, found the end of the text", expected);
+    }
     size_t start = scan->at;
     char first = ir_scan_peek(scan);
     if (first == '\n')

@@ -1,3 +1,4 @@
+/* V5's test of maps, for ir/verify.c and what launches. */
 #ifndef IR_VERIFY_MAP_H
 #define IR_VERIFY_MAP_H
 

@@ -1,3 +1,4 @@
+/* See tests/support/prog_case.h. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
