@@ -104,7 +104,8 @@ static Status launch_step(const RtProgram *program, uint32_t index, const ng_arg
     Status status = rt_step_blocks(program, index, scratch, &blocks, why);
     if (status || blocks == 0) return status;
     bind_params(program, step, args, scratch);
-    RtLaunch launch = {.kernel = program->variants[index][choose_variant(step, scratch)].kernel,
+    scratch->variant = choose_variant(step, scratch);
+    RtLaunch launch = {.kernel = program->variants[index][scratch->variant].kernel,
                        .blocks = (uint64_t)blocks,
                        .threads = (uint32_t)step->tile.threads,
                        .shared_bytes = step->shared_bytes,

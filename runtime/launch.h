@@ -63,6 +63,7 @@ typedef struct RtScratch {
     int64_t *values;
     void **params;
     int64_t workspace_bytes;
+    uint32_t variant; /* that the last step's guards chose */
 } RtScratch;
 
 /* The tables, in the job's arena; the unit must live as long. A unit without a plan gets what queries need. */

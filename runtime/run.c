@@ -156,7 +156,7 @@ static void time_step(void *state, uint32_t step, const RtScratch *scratch) {
     if (run->program->device->ops->synchronize(run->program->device, NULL)) return;
     const double seconds = rt_now() - run->step_start;
     fprintf(stderr, "normgen: kernel %s: %lld us, %lld MB/s\n",
-            run->program->unit->plan->steps.at[step].variants[0].kernel, (long long)(seconds * 1e6),
+            run->program->unit->plan->steps.at[step].variants[scratch->variant].kernel, (long long)(seconds * 1e6),
             (long long)(step_bytes(run, step, scratch) / seconds * 1e-6));
     run->step_start = rt_now();
 }

@@ -423,6 +423,55 @@ static void test_threads(void **state) {
     pthread_barrier_destroy(&start);
 }
 
+/* So many tensors that a launch's working memory is not on the stack: two threads share it. */
+enum { MANY = 48, LONG = 33 };
+
+static void *launch_many(void *state) {
+    ng_program *program = state;
+    static const float zeros[LONG];
+    float *y = malloc(sizeof(float) * LONG * MANY);
+    void *tensors[2 * MANY];
+    ng_status status = NG_OK;
+    for (int t = 0; t < MANY; t++) tensors[t] = (void *)(uintptr_t)zeros, tensors[MANY + t] = y + t * LONG;
+    const ng_args args = {.size = sizeof args, .tensors = tensors};
+    for (int i = 0; i < 5 && !status; i++) {
+        memset(y, 0xff, sizeof(float) * LONG * MANY);
+        status = ng_launch(program, &args);
+        for (int k = 0; k < LONG * MANY; k++)
+            if (y[k] != (float)(k / LONG + 1)) status = NG_CHECK_FAILED;
+    }
+    free(y);
+    return status ? program : NULL;
+}
+
+static void test_many_tensors(void **state) {
+    char *text = NULL, *inputs = strdup(""), *nodes = strdup(""), *outputs = strdup("");
+    for (int t = 0; t < MANY; t++) {
+        char *longer[3];
+        assert_true(asprintf(&longer[0], "%s  x%d: f32[N]\n", inputs, t) > 0);
+        assert_true(asprintf(&longer[1], "%s  y%d: x%d + %d\n", nodes, t, t, t + 1) > 0);
+        assert_true(asprintf(&longer[2], "%s  y%d: f32\n", outputs, t) > 0);
+        free(inputs);
+        free(nodes);
+        free(outputs);
+        inputs = longer[0], nodes = longer[1], outputs = longer[2];
+    }
+    assert_true(
+        asprintf(&text, "graph: many\ndims: {N: 33}\ninputs:\n%snodes:\n%soutputs:\n%s", inputs, nodes, outputs) > 0);
+    ng_program *program = compile(*state, text);
+    pthread_t other;
+    void *failed;
+    assert_int_equal(pthread_create(&other, NULL, launch_many, program), 0);
+    assert_null(launch_many(program));
+    pthread_join(other, &failed);
+    assert_null(failed);
+    ng_program_free(program);
+    free(text);
+    free(inputs);
+    free(nodes);
+    free(outputs);
+}
+
 static void test_no_memory(void **state) {
     (void)state;
     ng_status status = NG_SYSTEM;
@@ -513,6 +562,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_texts, open_host, close_host),
         cmocka_unit_test(test_lists),
         cmocka_unit_test_setup_teardown(test_threads, open_host, close_host),
+        cmocka_unit_test_setup_teardown(test_many_tensors, open_host, close_host),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_locale),
     };

@@ -1,0 +1,159 @@
+/* The cuda device on a driver that only counts (tests/fake/cuda.c): contexts are pushed and popped in pairs, everything
+ * taken is given back, kernels are loaded with their attributes before a launch, and each call of the driver may fail.
+ * Needs NVRTC and a C compiler; skipped without. What real kernels do is for a GPU to show. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "runtime/device.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct FakeCuda { /* as in tests/fake/cuda.c */
+    int calls, fail_at;
+    int retained, modules, memories, launches;
+    void *stack[16];
+    int depth, deepest;
+    int shared_bytes;
+    unsigned grid, block;
+} FakeCuda;
+
+/* NVRTC looks for a driver when it first compiles; what it finds must not be the fake one, which lacks what it calls.
+ */
+static bool warm_nvrtc(Job *job) {
+    char *bytes = NULL;
+    size_t count;
+    Text why = ir_text(job);
+    Status status =
+        rt_nvrtc_compile(&(Source){.device_text = "", .device_count = 0}, 90, RT_CUBIN, &bytes, &count, &why);
+    free(bytes);
+    return status == STATUS_OK;
+}
+
+static FakeCuda *load_fake(void) {
+    const char *build = getenv("BUILD"), *cc = getenv("CC");
+    char *command = NULL, *path = NULL;
+    assert_true(asprintf(&path, "%s/fake/libcuda.so.1", build ? build : "build") > 0);
+    assert_true(asprintf(&command,
+                         "mkdir -p %s/fake && %s -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o %s tests/fake/cuda.c",
+                         build ? build : "build", cc ? cc : "cc", path) > 0);
+    const int built = system(command);
+    void *library = built ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    free(command);
+    free(path);
+    return library ? dlsym(library, "fake_cuda") : NULL;
+}
+
+typedef struct Use {
+    RtDevice *device;
+    RtModule *module;
+    RtKernel *kernel;
+    RtFacts facts;
+    void *memory;
+    char back[5];
+} Use;
+
+/* All that the library asks of a device, until something fails. */
+static Status use_device(Use *use, Text *why) {
+    static const char text[] = "extern \"C\" __global__ void k(float *p) { p[0] = 1; }";
+    const Source source = {.device_text = text, .device_count = sizeof text - 1};
+    const Source *sources[] = {&source};
+    Status status = rt_cuda_open(0, &use->device, why);
+    if (status) return status;
+    const RtDeviceOps *ops = use->device->ops;
+    status = ops->build(use->device, sources, 1, &use->module, why);
+    if (!status) status = ops->kernel(use->device, use->module, "k", 70000, &use->kernel, why);
+    if (!status) status = ops->facts(use->device, use->kernel, &use->facts, why);
+    if (!status) status = ops->alloc(use->device, 100, &use->memory, why);
+    if (!status) status = ops->copy_in(use->device, use->memory, "abcd", 5, why);
+    void *params[] = {&use->memory};
+    const RtLaunch launch = {.kernel = use->kernel, .blocks = 7, .threads = 64, .params = params};
+    if (!status) status = ops->launch(use->device, &launch, why);
+    if (!status) status = ops->synchronize(use->device, why);
+    if (!status) status = ops->copy_out(use->device, use->back, use->memory, 5, why);
+    return status;
+}
+
+static void give_back(Use *use) {
+    if (!use->device) return;
+    if (use->memory) use->device->ops->release(use->device, use->memory);
+    if (use->module) use->device->ops->module_free(use->device, use->module);
+    use->device->ops->close(use->device);
+}
+
+static void test_use(void **state) {
+    Job *job = *state;
+    FakeCuda *fake = warm_nvrtc(job) ? load_fake() : NULL;
+    if (!fake) skip();
+    fake->stack[fake->depth++] = (void *)0x77; /* the caller's context */
+    assert_int_equal(rt_cuda_count(), 1);
+    Target target;
+    char name[128];
+    uint64_t bytes;
+    Text why = ir_text(job);
+    assert_int_equal(rt_cuda_query(0, &target, name, &bytes, &why), STATUS_OK);
+    assert_string_equal(name, "fake");
+    assert_int_equal(target.arch, 90);
+    assert_int_equal(fake->retained, 0);
+    Use use = {0};
+    assert_int_equal(rt_cuda_open(1, &use.device, &why), STATUS_NO_DEVICE);
+    assert_non_null(strstr(ir_text_string(&why), "no GPU 1"));
+    assert_int_equal(use_device(&use, &why), STATUS_OK);
+    assert_string_equal(use.back, "abcd");
+    assert_int_equal(use.facts.registers, 34);
+    assert_int_equal(use.facts.local_bytes, 33);
+    assert_int_equal(fake->shared_bytes, 70000);
+    assert_int_equal(fake->grid, 7);
+    assert_int_equal(fake->block, 64);
+    assert_int_equal(fake->launches, 1);
+    assert_int_equal(fake->deepest, 2);
+    RtKernel *none;
+    assert_int_equal(use.device->ops->kernel(use.device, use.module, "other", 0, &none, &why), STATUS_NOT_COMPILED);
+    assert_non_null(strstr(ir_text_string(&why), "kernel other"));
+    give_back(&use);
+    assert_int_equal(fake->depth, 1);
+    assert_ptr_equal(fake->stack[0], (void *)0x77);
+    assert_int_equal(fake->retained + fake->modules + fake->memories, 0);
+
+    const int calls = fake->calls;
+    int failures = 0;
+    for (int n = 1; n <= calls; n++) {
+        memset(fake->stack + 1, 0, sizeof fake->stack - sizeof *fake->stack);
+        fake->calls = 0;
+        fake->fail_at = n;
+        use = (Use){0};
+        why = ir_text(job);
+        const Status status = use_device(&use, &why);
+        const int last = fake->calls < n; /* nothing was left to fail: only giving back follows */
+        fake->fail_at = 0;
+        give_back(&use);
+        assert_int_equal(fake->depth, 1);
+        assert_int_equal(fake->retained + fake->modules + fake->memories, 0);
+        assert_int_equal(status == STATUS_OK, last);
+        if (last) break;
+        failures++;
+        assert_non_null(strstr(ir_text_string(&why), "CUDA_ERROR_FAKE (planted)"));
+    }
+    print_message("# each of %d driver calls failed once\n", failures);
+    assert_true(failures > 30);
+}
+
+static int setup(void **state) {
+    *state = ir_job_create(NULL);
+    return *state == NULL;
+}
+
+static int teardown(void **state) {
+    ir_job_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_use, setup, teardown)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
