@@ -134,4 +134,5 @@ void rt_scratch_carve(const RtProgram *program, int64_t *words, RtScratch *scrat
     words += program->most_params;
     scratch->params = (void **)(void *)words;
     scratch->workspace_bytes = 0;
+    scratch->variant = 0;
 }
