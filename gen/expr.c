@@ -13,7 +13,6 @@ typedef struct Parser {
     Token token;    /* the next one */
     uint32_t depth; /* brackets and operators that are open */
     uint32_t nodes;
-    bool failed_cut; /* reserved for the note about ` #` */
 } Parser;
 
 static Ast *parse_expression(Parser *parser);
@@ -184,12 +183,8 @@ static Ast *parse_name(Parser *parser) {
 static Ast *parse_primary(Parser *parser) {
     Token token = parser->token;
     if (token.kind == TOKEN_NAME) {
-        for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
-            if (strcmp(token.text, foreign_words[i].word) == 0 && token.text[0] == 'n') {
-                Lexer ahead = parser->lexer;
-                Token next = gen_lex(&ahead);
-                if (next.kind == TOKEN_NAME || next.kind == TOKEN_NUMBER) refuse(parser, "a value");
-            }
+        Lexer ahead = parser->lexer;
+        if (strcmp(token.text, "not") == 0 && gen_lex(&ahead).kind == TOKEN_NAME) refuse(parser, "a value");
         return parse_name(parser);
     }
     if (token.kind == TOKEN_NUMBER || token.kind == TOKEN_STRING) {

@@ -51,7 +51,31 @@ static void test_refused(void **state) {
     assert_int_equal(bad, 0);
 }
 
+/* Notes say where both shapes come from, why equal numbers do not meet, and what cut an expression. */
+static void test_notes(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {NODE("x + v"), "this is bf16[M, N]"},
+        {NODE("x + v"), "this is f32[M]"},
+        {NODE("x + z"), "the numbers are equal now"},
+        {NODE("x +  # c"), "' #' begins a comment here, which cuts the expression"},
+        {NODE("x[0] + qq(x)\nfunctions:\n  qq(a): a + zz"), "in this call of qq"},
+        {NODE("layer_norm(x, v)"), "layer_norm(x, weight=None, bias=None, eps=1e-5, dim=-1): "},
+        {NODE("gelu(x, \"fast\")"), "gelu(x, approximate=\"tanh\")"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        GraphText *graph_text = graph_text_string(rows[k][0], UP_TO_PARSE);
+        assert_int_equal(graph_text->status, STATUS_REJECTED);
+        if (!graph_text_find(graph_text, rows[k][1]))
+            fail_msg("no '%s' in %s", rows[k][1], ir_job_report(graph_text->job));
+        graph_text_free(graph_text);
+    }
+    GraphText *graph_text = graph_text_string(NODE("x + v"), UP_TO_PARSE);
+    assert_null(graph_text_find(graph_text, "the numbers are equal now"));
+    graph_text_free(graph_text);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_notes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
