@@ -61,8 +61,8 @@ bool gen_attempt(Job *job, void (*work)(Job *job, void *state), void *state) {
     uint32_t before = ir_error_count(job);
     Status status = ir_job_run(job, work, state);
     if (status == STATUS_OK) return true;
-    if (status != STATUS_REJECTED || ir_error_count(job) >= IR_MAX_ERRORS || ir_error_count(job) == before)
-        ir_stop(job, status);
+    if (status != STATUS_REJECTED || ir_error_count(job) == before)
+        ir_stop(job, status); /* or the errors are too many */
     return false;
 }
 

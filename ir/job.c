@@ -320,11 +320,14 @@ static void add_plain(Job *job, Severity severity, Place place, const char *form
     va_end(args);
 }
 
+static void stop_at_limit(Job *job) {
+    if (job->errors < IR_MAX_ERRORS) return;
+    add_plain(job, SEVERITY_NOTE, (Place){0, 0}, "there are more errors than these %d", IR_MAX_ERRORS);
+    ir_stop(job, STATUS_REJECTED);
+}
+
 void ir_error(Job *job, Place place, const char *format, ...) {
-    if (job->errors == IR_MAX_ERRORS) {
-        add_plain(job, SEVERITY_NOTE, (Place){0, 0}, "there are more errors than these %d", IR_MAX_ERRORS);
-        ir_stop(job, STATUS_REJECTED);
-    }
+    stop_at_limit(job);
     va_list args;
     va_start(args, format);
     add_diagnostic(job, SEVERITY_ERROR, place, format, args);
@@ -346,6 +349,7 @@ void ir_note(Job *job, Place place, const char *format, ...) {
 }
 
 void ir_stop_at(Job *job, Status status, Place place, const char *format, ...) {
+    if (status == STATUS_REJECTED) stop_at_limit(job);
     va_list args;
     va_start(args, format);
     add_diagnostic(job, SEVERITY_ERROR, place, format, args);

@@ -311,6 +311,7 @@ static void test_many_errors(void **state) {
     graph_text = graph_text_string(text, UP_TO_PARSE);
     assert_int_equal(graph_text->status, STATUS_REJECTED);
     assert_int_equal(ir_error_count(graph_text->job), IR_MAX_ERRORS);
+    assert_non_null(graph_text_find(graph_text, "there are more errors"));
     graph_text_free(graph_text);
     free(text);
 }
