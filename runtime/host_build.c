@@ -32,8 +32,7 @@ static const char *const compile_flags[] = {
     "-fno-rtti",
     "-Wall",
     "-Wno-unused-function",
-    "-Wno-unknown-pragmas", /* unroll, to gcc */
-    "-Wno-pass-failed",     /* unroll, to clang */
+    "-Wno-unknown-pragmas", /* unroll and clang, to gcc */
 #if RT_ADDRESS_SANITIZER
     "-g1",
     "-fno-omit-frame-pointer",
@@ -188,7 +187,8 @@ static int part_write(Build *build, uint32_t index, const Source *const *sources
     int error = 0;
     for (uint32_t i = 0; i < count && !error; i++) {
         if (build->part_of[i] != index || build->same_as[i] != i) continue;
-        const char *before = "#undef NG_TEXT\n#define NG_TEXT %u\n#line 1 \"kernel text %u\"\n";
+        const char *before = "#pragma clang diagnostic ignored \"-Wpass-failed\"\n" /* of unroll */
+                             "#undef NG_TEXT\n#define NG_TEXT %u\n#line 1 \"kernel text %u\"\n";
         error = dprintf(part->text, before, i, i) < 0 ? errno : 0;
         if (!error) error = rt_write_all(part->text, sources[i]->host_text, sources[i]->host_count);
         if (!error) error = rt_write_all(part->text, "\n", 1);
