@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/gen.h"
 #include "tests/support/prog_case.h"
-#include "tests/support/random.h"
+#include "tests/support/random_graph.h"
 
 static const char *const goldens[] = {
     "tests/golden/rms_norm_bwd.classify.ir",
@@ -306,11 +307,50 @@ static void mutants_do_no_harm(void **unused) {
     ir_job_free(job);
 }
 
+/* What the passes make of random graphs. */
+static void prints_back(void *state, Job *job, const Unit *unit, uint32_t pass) {
+    (void)job;
+    if (gen_passes[pass].makes != PASS_PROG) return;
+    Job *inner = ir_job_create(NULL);
+    const char *printed = case_print(inner, unit->prog);
+    const Prog *again = case_read_legal(inner, printed, strlen(printed));
+    assert_string_equal(case_print(inner, again), printed);
+    ir_job_free(inner);
+    ++*(unsigned *)state;
+}
+
+typedef struct Lowering {
+    RandomGraph graph;
+    unsigned *progs;
+} Lowering;
+
+static void lower_graph(Job *job, void *state) {
+    Lowering *lowering = state;
+    Unit unit = {0};
+    GenOptions options = {.target = gen_target(90), .after = prints_back, .after_state = lowering->progs};
+    gen_run(job, &unit, "random", lowering->graph.text, lowering->graph.count, &options, gen_pass_find("fuse"));
+}
+
+static void lowered_graphs_print_back(void **unused) {
+    (void)unused;
+    uint64_t seed = random_seed();
+    unsigned progs = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        Job *job = ir_job_create(NULL);
+        Lowering lowering = {random_graph(job, seed + i, 0), &progs};
+        Status status = ir_job_run(job, lower_graph, &lowering);
+        if (status != STATUS_OK && status != STATUS_REJECTED) fail_msg("%s", ir_job_report(job));
+        ir_job_free(job);
+    }
+    printf("# %u lowered programs printed back\n", progs);
+    assert_true(progs > 400);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goldens_print_back),     cmocka_unit_test(everything_prints_back),
         cmocka_unit_test(lenient_forms_are_read), cmocka_unit_test(malformed_text_is_refused_at_its_place),
-        cmocka_unit_test(mutants_do_no_harm),
+        cmocka_unit_test(mutants_do_no_harm),     cmocka_unit_test(lowered_graphs_print_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
