@@ -16,8 +16,8 @@ typedef struct Held { /* device memory, released with the job */
 typedef struct Region {
     char *start, *stop; /* host */
     char *device;       /* where start is */
-    char *before;       /* a copy of it as it was, NULL where nothing writes it or nothing is verified */
-    bool written;
+    char *before;       /* a copy of it as it was, where the oracle needs it and the launch writes it; else NULL */
+    bool written, read; /* the oracle reads inputs, and outputs that accumulate */
 } Region;
 
 typedef struct Run {
@@ -63,7 +63,8 @@ static char *host_stop(const Run *run, uint32_t t) {
 static void add_region(Job *job, Run *run, uint32_t tensor) {
     Region joined = {.start = host_start(run, tensor),
                      .stop = host_stop(run, tensor),
-                     .written = tensor >= run->program->input_count};
+                     .written = tensor >= run->program->input_count,
+                     .read = tensor < run->program->input_count || run->program->tensors[tensor].tensor->accumulate};
     uint32_t kept = 0;
     for (uint32_t r = 0; r < run->regions.count; r++) {
         const Region *region = &run->regions.at[r];
@@ -74,6 +75,7 @@ static void add_region(Job *job, Run *run, uint32_t tensor) {
         if (region->start < joined.start) joined.start = region->start;
         if (region->stop > joined.stop) joined.stop = region->stop;
         joined.written |= region->written;
+        joined.read |= region->read;
     }
     run->regions.count = kept;
     *IR_PUSH(job, &run->regions) = joined;
@@ -102,7 +104,7 @@ static Status copy_in(Job *job, Run *run) {
         if (status) return status;
         region->device = memory + lead;
         status = device->ops->copy_in(device, region->device, region->start, bytes, &run->why);
-        if (!run->verify || !region->written) continue;
+        if (!run->verify || !region->written || !region->read) continue;
         region->before = ir_alloc(job, bytes);
         memcpy(region->before, region->start, bytes);
     }
