@@ -21,6 +21,8 @@ static void drop_ones(Job *job, Prog *prog, Nest *nest) {
         change.factor[to] = ir_poly_int(job, 1);
     }
     if (change.axis_count < nest->axis_count) gen_nest_change_axes(job, prog, nest, &change);
+    /* a reduction of one element is none */
+    if (!gen_nest_reduces(nest) && nest->row_count == nest->axis_count) nest->class = CLASS_POINTWISE;
 }
 
 /* ---- row and inner axes of pointwise nests ---- */
@@ -80,7 +82,7 @@ static uint32_t pointwise_rows(const Prog *prog, const Nest *nest) {
 }
 
 static void split_pointwise(Job *job, Prog *prog, Nest *nest) {
-    if (gen_nest_reduces(nest) || !nest->axis_count) return;
+    if (nest->class != CLASS_POINTWISE || !nest->axis_count) return;
     uint32_t rows = pointwise_rows(prog, nest);
     AxisChange change = {.axis_count = nest->axis_count};
     for (uint32_t pass = 0, to = 0; pass < 2; pass++) {

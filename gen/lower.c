@@ -24,6 +24,7 @@ typedef struct Builder {
     Lower *lower;
     Job *job;
     Nest nest;
+    bool empty;      /* nothing is stored, so any value will do: no load may touch memory that is not there */
     uint32_t reduce; /* the reduction whose nest this is, or IR_NONE */
     const Map *root; /* of the reduction's argument, or of the stored value */
     Atoms atoms;
@@ -210,9 +211,19 @@ static uint32_t add_operation(Builder *build, uint32_t id, const Map *map) {
     return ir_nest_add(build->job, &build->nest, &stmt);
 }
 
+/* Known to have no element, of the dims of `mask`. */
+static bool is_empty(const Extents *shape, uint32_t mask) {
+    for (uint8_t d = 0; d < shape->rank; d++)
+        if (mask >> d & 1 && !shape->extent[d].count) return true;
+    return false;
+}
+
 static uint32_t add_reduce(Builder *build, uint32_t id) {
     const Value *value = &build->lower->graph->values.at[id];
-    uint32_t arg = demand(build, value->arg[0], build->root);
+    /* of nothing: the identity, and no load that could touch what is not there */
+    bool nothing = is_empty(&build->lower->values[value->arg[0]].shape, value->dims);
+    uint32_t arg = nothing ? add_const(build, id, ir_compute_dtype(value->dtype), 0, 0)
+                           : demand(build, value->arg[0], build->root);
     if (build->wants_split) return IR_NONE;
     arg = convert(build, id, arg, ir_compute_dtype(value->dtype));
     Stmt stmt = start_stmt(build, OP_REDUCE, ir_compute_dtype(value->dtype), id);
@@ -296,6 +307,7 @@ static uint32_t compute(Builder *build, uint32_t id, const Map *map) {
 }
 
 static uint32_t demand(Builder *build, uint32_t id, const Map *map) {
+    if (build->empty) return add_const(build, id, ir_compute_dtype(build->lower->graph->values.at[id].dtype), 0, 0);
     for (uint32_t m = build->memo_of[id]; m != IR_NONE; m = build->memos.at[m].next)
         if (gen_map_equal(build->memos.at[m].map, map)) return build->memos.at[m].stmt;
     uint32_t stmt = compute(build, id, map);
@@ -437,6 +449,7 @@ static void build_nest(Lower *lower, uint32_t reduce, uint32_t output) {
     uint32_t root = reduce != IR_NONE ? graph->values.at[reduce].arg[0] : graph->outputs.at[output].value;
     const Extents *shape = &lower->values[root].shape;
     Builder build = {.lower = lower, .job = lower->job, .reduce = reduce};
+    build.empty = is_empty(shape, reduce == IR_NONE ? UINT32_MAX : ~graph->values.at[reduce].dims);
     build.memo_of = IR_NEW_ARRAY(lower->job, uint32_t, graph->values.count);
     gen_atoms_start(&build.atoms, shape);
     for (;;) {

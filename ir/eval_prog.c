@@ -14,6 +14,7 @@ typedef struct State { /* of one statement */
     Lane lane;
     uint32_t block;
     uint32_t last_use;
+    bool live;                   /* some element of it is asked for */
     int64_t stride[IR_MAX_AXES]; /* in the lane; 0 outside the domain */
 } State;
 
@@ -371,7 +372,9 @@ static void eval_piece(Runner *run) {
             uint64_t count = mask_strides(run, stmt->domain, state->stride);
             state->lane = ir_pool_take(&run->pool, count, ir_is_float(stmt->dtype), &state->block);
             switch (stmt->op) {
-            case OP_LOAD: eval_load(run, stmt, state); break;
+            case OP_LOAD:
+                if (state->live) eval_load(run, stmt, state);
+                break;
             case OP_REDUCE: eval_reduce(run, stmt, state); break;
             case OP_CONST:
             case OP_SIZE:
@@ -387,6 +390,27 @@ static void eval_piece(Runner *run) {
 }
 
 /* The first axis that nothing consumes, and the extent of a piece along it. */
+static bool is_empty(const Runner *run, uint32_t mask) {
+    for (uint32_t i = 0; i < run->nest->axis_count; i++)
+        if (mask >> i & 1 && !run->extent[i]) return true;
+    return false;
+}
+
+/* What varies over no empty axis may have memory without elements behind it: it is loaded only where it is asked for.
+ */
+static void find_live(const Runner *run) {
+    const Nest *nest = run->nest;
+    for (uint32_t i = nest->stmts.count; i-- > 0;) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op == OP_STORE || stmt->op == OP_PARTIAL_ACCUMULATE) run->states[i].live = true;
+        if (!run->states[i].live || is_empty(run, stmt->domain | stmt->consumed)) continue;
+        for (uint32_t k = 0; k < stmt->arg_count; k++) run->states[stmt->arg[k]].live = true;
+        bool memory = stmt->op == OP_LOAD || stmt->op == OP_STORE;
+        uint32_t index = memory ? nest->accesses.at[stmt->access].index : IR_NONE;
+        if (index != IR_NONE) run->states[index].live = true;
+    }
+}
+
 static void choose_cut(Runner *run, int64_t *length) {
     uint64_t sum = 0;
     uint32_t consumed = 0;
@@ -412,6 +436,7 @@ static void eval_nest(Runner *run, const Nest *nest) {
     run->states = IR_NEW_ARRAY(run->job, State, nest->stmts.count);
     find_last_uses(nest, run->states);
     for (uint32_t i = 0; i < nest->axis_count; i++) run->extent[i] = size_value(run, nest->axes[i].extent);
+    find_live(run);
     choose_cut(run, &length);
     if (run->cut != IR_NONE) whole = run->extent[run->cut];
     for (int64_t start = 0; start < whole; start += length) {

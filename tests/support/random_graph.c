@@ -580,8 +580,7 @@ int64_t tensor_span(Job *job, const Tensor *tensor, const int64_t *dims, uint32_
         int64_t extent, stride;
         IR_REQUIRE(job, ir_poly_eval(tensor->shape.extent[d], dims, dim_count, NULL, 0, &extent));
         IR_REQUIRE(job, ir_poly_eval(tensor->stride[d], dims, dim_count, NULL, 0, &stride));
-        if (!extent) return 0;
-        span += (extent - 1) * stride;
+        if (extent) span += (extent - 1) * stride;
     }
     return span;
 }

@@ -21,7 +21,8 @@ RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags);
 /* The values of a parsed graph's dims at launch. */
 int64_t *random_graph_dims(Job *job, const RandomGraph *random, const Graph *graph);
 
-/* Elements of memory that a tensor touches: 1 + the sum of (extent - 1)*stride; 0 where it has none. */
+/* Elements of memory that a tensor touches: 1 + the sum of (extent - 1)*stride, where an empty dim counts as one: what
+ * varies over other dims alone may be loaded although there is nothing to do with it. */
 int64_t tensor_span(Job *job, const Tensor *tensor, const int64_t *dims, uint32_t dim_count);
 /* Fresh data for a float dtype: mostly near 1, some zeros, few large; `count` elements from bytes. */
 void random_fill(Random *random, DType dtype, void *bytes, int64_t count);

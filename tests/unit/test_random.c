@@ -89,18 +89,20 @@ static EvalBuf make_buf(Job *job, const Trial *trial, const Graph *graph, const 
     int64_t offset = size_value(job, prog, dims, buf->offset);
     if (tensor) made.span = tensor_span(job, tensor, trial->dims, graph->dims.count) - offset;
     for (uint32_t d = 0; !tensor && d < buf->rank; d++) made.span *= size_value(job, prog, dims, buf->extent[d]);
-    if (made.span < 1) made.span = 1; /* what varies over no axis is computed even where its axes are empty */
-    made.number = IR_NEW_ARRAY(job, double, (size_t)made.span + 1);
-    made.bound = IR_NEW_ARRAY(job, double, (size_t)made.span + 1);
-    made.integer = IR_NEW_ARRAY(job, int64_t, (size_t)made.span + 1);
+    bool number = ir_dtype(buf->dtype)->kind == KIND_FLOAT;
+    if (number) made.number = IR_NEW_ARRAY(job, double, (size_t)made.span + 1);
+    if (number) made.bound = IR_NEW_ARRAY(job, double, (size_t)made.span + 1);
+    if (!number) made.integer = IR_NEW_ARRAY(job, int64_t, (size_t)made.span + 1);
     for (int64_t i = 0; buf->kind == BUF_IN && i < made.span; i++) {
         const View *view = &trial->input.inputs[buf->tensor];
         made.number[i] =
             ir_load_float(buf->dtype, (const char *)view->bytes + (size_t)(offset + i) * ir_dtype(buf->dtype)->bytes);
     }
     if (buf->kind == BUF_SCALAR) {
-        made.number[0] = trial->input.scalars[buf->tensor].number;
-        made.integer[0] = trial->input.scalars[buf->tensor].integer;
+        if (number)
+            made.number[0] = trial->input.scalars[buf->tensor].number;
+        else
+            made.integer[0] = trial->input.scalars[buf->tensor].integer;
     }
     return made;
 }
