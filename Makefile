@@ -20,6 +20,11 @@ CFLAGS = -O1 -g -fsanitize=thread
 CC = clang
 endif
 
+ifeq ($(SANITIZE),fuzz)
+CFLAGS = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+CC = clang
+endif
+
 LIB_SOURCES := $(sort $(wildcard ir/*.c gen/*.c runtime/*.c))
 CLI_SOURCES := $(sort $(wildcard runtime/cli/*.c))
 TEST_SUPPORT := $(sort $(wildcard tests/support/*.c))
@@ -121,6 +126,15 @@ lint: all
 #? make golden     rewrite the golden files of the tests
 golden: all $(UNIT_TESTS)
 	@BUILD=$(BUILD) UPDATE_GOLDEN=1 sh tests/run.sh $(UNIT_TESTS)
+
+#? make fuzz       libFuzzer (clang) on graph files and safetensors files, FUZZ_SECONDS each (600)
+.PHONY: fuzz fuzzers
+fuzz:
+	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/fuzz SANITIZE=fuzz fuzzers
+	@BUILD=$(BUILD)/fuzz sh tests/fuzz/run.sh
+fuzzers: $(BUILD)/fuzz_graph $(BUILD)/fuzz_safetensors
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcli.a $(BUILD)/libnormgen.a
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libcli.a $(BUILD)/libnormgen.a $(LIBS)
 
 #? make clean      remove build/
 clean:
