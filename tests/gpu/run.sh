@@ -46,7 +46,7 @@ part() {
     memcheck) sanitizer memcheck 1,33,129,384,1017,1024,5000 ;;
     racecheck) sanitizer racecheck 33,129,1024,5000 ;;
     capture) try capture "$here/test_capture" ;;
-    random) try random "$here/test_random" --device=cuda ;;
+    random) try random "$here/test_random_device" --device=cuda ;;
     real)
         if [ -f "$here/minilm.safetensors" ]; then try real env NORMGEN="$here/normgen" DEVICE=cuda REAL="$here" sh tests/real/run.sh
         else skip real "no $here/minilm.safetensors: make test-real first"; fi ;;
