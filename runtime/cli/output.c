@@ -31,7 +31,8 @@ static void release(Cli *cli) {
     *cli = (Cli){0};
 }
 
-void cli_finish(Cli *cli, int status) {
+/* Standard output, once and whole; returns the status that the command ends with. */
+static int flush(Cli *cli, int status) {
     if (cli->json) {
         cJSON_AddNumberToObject(cli->json, "status", status);
         cJSON_AddStringToObject(cli->json, "status_name", ng_status_name((ng_status)status));
@@ -41,12 +42,21 @@ void cli_finish(Cli *cli, int status) {
         buf_put(&cli->out, "\n");
         free(text);
     }
-    if (!write_all(STDOUT_FILENO, cli->out.bytes, cli->out.count)) {
-        cli_note(cli, "error: standard output: %s", strerror(errno));
-        status = NG_SYSTEM;
-    }
+    if (write_all(STDOUT_FILENO, cli->out.bytes, cli->out.count)) return status;
+    cli_note(cli, "error: standard output: %s", strerror(errno));
+    return NG_SYSTEM;
+}
+
+void cli_finish(Cli *cli, int status) {
+    status = flush(cli, status);
     release(cli);
     exit(status);
+}
+
+/* From any depth: what the functions between still hold goes with the process. */
+static _Noreturn void leave(Cli *cli, int status) {
+    cli->out.count = 0;
+    _exit(flush(cli, status));
 }
 
 /* Colours "error:" and its like where a terminal reads along. */
@@ -103,9 +113,7 @@ void cli_fail(Cli *cli, int status, const char *format, ...) {
     cli_note(cli, "error: %s", buf.bytes);
     keep_json(cli);
     if (cli->json) cJSON_AddStringToObject(cli->json, "error", buf.bytes);
-    free(buf.bytes);
-    cli->out.count = 0;
-    cli_finish(cli, status);
+    leave(cli, status);
 }
 
 void cli_fail_why(Cli *cli, ng_status status, ng_text *why) {
@@ -113,9 +121,7 @@ void cli_fail_why(Cli *cli, ng_status status, ng_text *why) {
     cli_diagnose(cli, why->bytes, why->count);
     keep_json(cli);
     if (cli->json) cJSON_AddStringToObject(cli->json, "error", why->bytes);
-    ng_text_free(why);
-    cli->out.count = 0;
-    cli_finish(cli, (int)status);
+    leave(cli, (int)status);
 }
 
 char *cli_read_file(Cli *cli, const char *path, size_t limit, size_t *count) {
