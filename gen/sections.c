@@ -115,7 +115,8 @@ static void read_function(Front *front, const Doc *key, const Doc *item) {
     size_t count = strlen(head->text);
     bool taken = ir_op_find(head->text, count, &op) || ir_reduction_find_language(head->text, count, &reduction) ||
                  gen_composite_find(head->text, count, 0) != IR_NONE;
-    for (const char *const *word = (const char *const[]){"cast", "arange", "reshape", "numel", "size", NULL}; *word; word++)
+    for (const char *const *word = (const char *const[]){"cast", "arange", "reshape", "numel", "size", NULL}; *word;
+         word++)
         taken = taken || strcmp(head->text, *word) == 0;
     if (taken)
         ir_stop_at(front->job, STATUS_REJECTED, key->place, "'%s' is an operation: give the function another name",

@@ -31,12 +31,13 @@ typedef struct Shape {
     Poly extent[IR_MAX_RANK];
 } Shape;
 
-/* One item of x[...], after `...` was written out. For each input dim in order: a range or a gather; new axes between. */
+/* One item of x[...], after `...` was written out. For each input dim in order: a range or a gather; new axes between.
+ */
 typedef enum ItemKind { ITEM_RANGE, ITEM_NEW_AXIS, ITEM_AT, ITEM_GATHER } ItemKind;
 typedef struct Item {
     ItemKind kind;
-    Poly start; /* ITEM_RANGE: first index; ITEM_AT: the one index, whose dim is dropped */
-    Poly stop;  /* ITEM_RANGE: one past the last */
+    Poly start;     /* ITEM_RANGE: first index; ITEM_AT: the one index, whose dim is dropped */
+    Poly stop;      /* ITEM_RANGE: one past the last */
     uint32_t index; /* ITEM_GATHER: an integer value, whose dims take the place of this one; at most one an OP_INDEX */
 } Item;
 
@@ -46,13 +47,13 @@ typedef enum ArgKind { ARG_NONE, ARG_VALUE, ARG_NUMBER, ARG_SIZE, ARG_OP, ARG_BO
 typedef struct Arg {
     ArgKind kind;
     Place place;
-    uint32_t value;  /* ARG_VALUE: an id */
-    bool is_integer; /* ARG_NUMBER: written without point and exponent */
-    double number;   /* ARG_NUMBER */
-    int64_t integer; /* ARG_NUMBER that is_integer; ARG_BOOL */
-    Poly size;       /* ARG_SIZE */
-    Op op;           /* ARG_OP: on weak operands */
-    uint16_t depth;  /* ARG_OP: of the ARG_OPs below it */
+    uint32_t value;         /* ARG_VALUE: an id */
+    bool is_integer;        /* ARG_NUMBER: written without point and exponent */
+    double number;          /* ARG_NUMBER */
+    int64_t integer;        /* ARG_NUMBER that is_integer; ARG_BOOL */
+    Poly size;              /* ARG_SIZE */
+    Op op;                  /* ARG_OP: on weak operands */
+    uint16_t depth;         /* ARG_OP: of the ARG_OPs below it */
     const char *text;       /* ARG_TEXT */
     uint32_t count;         /* ARG_OP, ARG_LIST */
     const struct Arg *item; /* ARG_OP, ARG_LIST */
@@ -77,9 +78,9 @@ typedef struct Value {
     uint32_t origin;   /* id in the Graph that expand made; itself there, IR_NONE in what parse made */
     uint8_t arg_count; /* primitives, cast, reduce, index, reshape, composite */
     uint32_t arg[3];   /* ids; composites keep theirs in call */
-    uint64_t bits;     /* OP_CONST: the double's bits for float dtypes (already representable in them), else the int64 */
-    uint32_t tensor;   /* OP_INPUT: of graph->inputs; OP_SCALAR: of graph->scalars */
-    Poly size;         /* OP_SIZE: its value; OP_IOTA: its extent */
+    uint64_t bits;   /* OP_CONST: the double's bits for float dtypes (already representable in them), else the int64 */
+    uint32_t tensor; /* OP_INPUT: of graph->inputs; OP_SCALAR: of graph->scalars */
+    Poly size;       /* OP_SIZE: its value; OP_IOTA: its extent */
     Reduction reduction; /* OP_REDUCE */
     uint32_t dims;       /* OP_REDUCE: bit mask of the argument's dims that it consumes */
     bool keepdim;        /* OP_REDUCE: consumed dims stay with extent 1 */

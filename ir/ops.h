@@ -45,14 +45,14 @@ typedef struct OpRow {
     OpRule rule;
     const char *cuda;
     double ulps;
-    double (*reference)(double a, double b, double c); /* NULL for RULE_LOGIC */
+    double (*reference)(double a, double b, double c);   /* NULL for RULE_LOGIC */
     int64_t (*integer)(int64_t a, int64_t b, int64_t c); /* NULL: never on integers */
     double (*derivative[2])(double a, double b, double y);
     const char *derivative_text[2]; /* graph language, from a, b, y */
 } OpRow;
 
-const OpRow *ir_op(Op op);             /* op < OP_PRIMITIVES */
-const char *ir_op_name(Op op);         /* any op */
+const OpRow *ir_op(Op op);                               /* op < OP_PRIMITIVES */
+const char *ir_op_name(Op op);                           /* any op */
 bool ir_op_find(const char *name, size_t count, Op *op); /* a primitive by its name */
 
 typedef enum Reduction {

@@ -1,3 +1,4 @@
+/* Graph text through the first passes. In: text. Out: a unit, or the messages. Contract: the header. */
 #include "tests/support/graph_text.h"
 
 #include <stdio.h>
