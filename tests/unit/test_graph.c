@@ -33,7 +33,7 @@ static uint32_t input(Job *job, Fixture *f, DType dtype, uint32_t rank, const Po
     Tensor *tensor = IR_PUSH(job, &f->graph->inputs);
     *tensor = (Tensor){.name = "x", .dtype = dtype, .contiguous = true, .value = IR_NONE, .inplace = IR_NONE};
     tensor->shape.rank = (uint8_t)rank;
-    memcpy(tensor->shape.extent, extent, rank * sizeof *extent);
+    for (uint32_t d = 0; d < rank; d++) tensor->shape.extent[d] = extent[d];
     uint32_t id = ir_graph_add(job, f->graph, OP_INPUT, dtype, here);
     f->graph->values.at[id].shape = tensor->shape;
     f->graph->values.at[id].tensor = f->graph->inputs.count - 1;
