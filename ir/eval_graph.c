@@ -50,13 +50,9 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
     const char *element = (const char *)load->view->bytes + position[1] * (int64_t)bytes;
     Lane out = ir_lane_at(load->out, position[0], step[0]);
     for (int64_t i = 0; i < count; i++, element += step[1] * (int64_t)bytes) {
-        if (!out.number) {
+        if (out.integer) {
             out.integer[i * out.step] = ir_load_int(dtype, element);
-        } else if (dtype == DTYPE_F32) {
-            float value;
-            memcpy(&value, element, sizeof value);
-            out.number[i * out.step] = (double)value;
-        } else {
+        } else if (out.number) {
             out.number[i * out.step] = ir_load_float(dtype, element);
         }
         out.bound[i * out.step] = 0;

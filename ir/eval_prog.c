@@ -117,9 +117,10 @@ static Lane buf_lane(const EvalBuf *buf, int64_t position, int64_t step) {
 
 static void require_written(const Touch *touch, int64_t position, int64_t step, int64_t count) {
     for (int64_t i = 0; touch->written && i < count; i++) {
-        if (touch->written[position + i * step]) continue;
+        long long at = position + i * step;
+        if (touch->written[at]) continue;
         ir_stop_at(touch->run->job, STATUS_INTERNAL, touch->stmt->place, "nest %s reads %s[%lld], never written",
-                   touch->run->nest->name, buf_name(touch), (long long)(position + i * step));
+                   touch->run->nest->name, buf_name(touch), at);
     }
 }
 
@@ -147,12 +148,12 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
 static void mark_written(const Touch *touch, int64_t position, int64_t step, int64_t count) {
     require_inside(touch, position, position + (count - 1) * step);
     for (int64_t i = 0; i < count; i++) {
-        uint8_t *flag = &touch->written[position + i * step];
-        if (*flag) {
+        long long at = position + i * step;
+        if (touch->written[at]) {
             ir_stop_at(touch->run->job, STATUS_INTERNAL, touch->stmt->place, "nest %s writes %s[%lld] twice",
-                       touch->run->nest->name, buf_name(touch), (long long)(position + i * step));
+                       touch->run->nest->name, buf_name(touch), at);
         }
-        *flag = 1;
+        touch->written[at] = 1;
     }
 }
 
@@ -181,7 +182,7 @@ static void eval_load(Runner *run, const Stmt *stmt, State *state) {
         IR_BREACH(run->job, "a load of %s changes its kind", buf_name(&touch));
     }
     touch.lane = state->lane;
-    int64_t stride[IR_MAX_AXES], offset = access_strides(run, access, stride);
+    int64_t stride[IR_MAX_AXES] = {0}, offset = access_strides(run, access, stride);
     Walk walk = walk_axes(run, stmt->domain);
     add_lane(run, &walk, stmt->domain, state->stride, 0);
     add_lane(run, &walk, stmt->domain, stride, offset);
@@ -211,7 +212,7 @@ static void eval_store(Runner *run, const Stmt *stmt) {
     Touch touch = touch_of(run, stmt);
     touch.lane = run->states[stmt->arg[0]].lane;
     touch.cast = store_cast(run, stmt);
-    int64_t stride[IR_MAX_AXES], offset = access_strides(run, access, stride);
+    int64_t stride[IR_MAX_AXES] = {0}, offset = access_strides(run, access, stride);
     uint32_t domain = ir_access_domain(run->nest, access) | run->nest->stmts.at[stmt->arg[0]].domain;
     Walk walk = walk_axes(run, domain);
     add_lane(run, &walk, domain, run->states[stmt->arg[0]].stride, 0);
@@ -321,7 +322,8 @@ static void eval_partial(Runner *run, const Stmt *stmt) {
     if (ir_reduction(stmt->reduction)->results != 1) {
         ir_stop_at(run->job, STATUS_UNAVAILABLE, stmt->place, "not evaluated yet: parts of a pair");
     }
-    int64_t parts = size_value(run, buf->extent[0]), slot = 1, rows = 1, to[IR_MAX_AXES], stride[IR_MAX_AXES];
+    int64_t parts = size_value(run, buf->extent[0]), slot = 1, rows = 1, to[IR_MAX_AXES] = {0},
+            stride[IR_MAX_AXES] = {0};
     for (uint32_t d = 1; d < buf->rank; d++) slot *= size_value(run, buf->extent[d]);
     uint32_t consumed_rows = stmt->consumed & ir_nest_row_mask(run->nest);
     for (uint32_t i = 0; i < run->nest->axis_count; i++) {

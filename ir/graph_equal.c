@@ -37,7 +37,13 @@ static bool same_dim(const Dim *a, const Dim *b) {
            a->multiple == b->multiple && a->derived == b->derived;
 }
 
-static bool same_double(double a, double b) { return !memcmp(&a, &b, sizeof a); }
+/* The same bits: NaN is itself, -0 is not 0. */
+static bool same_double(double a, double b) {
+    uint64_t x, y;
+    memcpy(&x, &a, sizeof x);
+    memcpy(&y, &b, sizeof y);
+    return x == y;
+}
 
 static bool same_tensor(const Tensor *a, const Tensor *b) {
     if (!same_text(a->name, b->name) || a->dtype != b->dtype || !same_shape(&a->shape, &b->shape)) return false;

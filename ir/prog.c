@@ -13,7 +13,7 @@ Prog *ir_prog_create(Job *job, const char *name) {
 #define COPY_LIST(job, list)                                                                                           \
     do {                                                                                                               \
         size_t bytes = (list)->count * sizeof *(list)->at;                                                             \
-        (list)->at = bytes ? memcpy(ir_alloc((job), bytes), (list)->at, bytes) : NULL;                                 \
+        if (bytes) (list)->at = memcpy(ir_alloc((job), bytes), (list)->at, bytes);                                     \
         (list)->capacity = (list)->count;                                                                              \
     } while (0)
 

@@ -32,7 +32,11 @@ bool ir_read_int(const char *bytes, size_t count, int64_t *value);
 const char *ir_near_miss(Job *job, const char *word, const char *const *candidates, uint32_t count);
 
 /* 64-bit arithmetic that says when it overflows. */
-static inline bool ir_mul_overflows(int64_t a, int64_t b, int64_t *result) { return __builtin_mul_overflow(a, b, result); }
-static inline bool ir_add_overflows(int64_t a, int64_t b, int64_t *result) { return __builtin_add_overflow(a, b, result); }
+static inline bool ir_mul_overflows(int64_t a, int64_t b, int64_t *result) {
+    return __builtin_mul_overflow(a, b, result);
+}
+static inline bool ir_add_overflows(int64_t a, int64_t b, int64_t *result) {
+    return __builtin_add_overflow(a, b, result);
+}
 
 #endif
