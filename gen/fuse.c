@@ -28,13 +28,18 @@ typedef struct Fuse {
     Unit *unit;
     Prog *prog;
     int64_t statements, reads; /* limits */
+    bool *after;               /* [a * nests.count + b]: nest b has to run after nest a */
+    bool *later;               /* of the nest i at hand: what has to run after it, directly or not */
 } Fuse;
 
 static bool may_join(NestClass class) { return class == CLASS_POINTWISE || class == CLASS_INNER || class == CLASS_ROW; }
 
 static bool reads_tmp_of(const Prog *prog, const Nest *a, const Nest *b) {
-    for (uint32_t i = 0; i < prog->bufs.count; i++)
-        if (prog->bufs.at[i].kind == BUF_TMP && gen_nest_stores(a, i) && gen_nest_loads(b, i)) return true;
+    for (uint32_t i = 0; i < b->stmts.count; i++) {
+        if (b->stmts.at[i].op != OP_LOAD) continue;
+        uint32_t buf = b->accesses.at[b->stmts.at[i].access].buf;
+        if (prog->bufs.at[buf].kind == BUF_TMP && gen_nest_stores(a, buf)) return true;
+    }
     return false;
 }
 
@@ -80,16 +85,45 @@ static bool alias_allows(const Prog *prog, const Nest *a, const Nest *b) {
     return true;
 }
 
-/* later[k]: nest k, between i and j, runs after i. True when one of them must run before j: joining makes a cycle. */
-static bool makes_cycle(Fuse *fuse, uint32_t i, uint32_t j, bool *later) {
-    const Nest *nests = fuse->prog->nests.at;
-    for (uint32_t k = i + 1; k < j; k++) {
-        later[k] = gen_nest_after(fuse->prog, &nests[i], &nests[k]);
-        for (uint32_t m = i + 1; m < k && !later[k]; m++)
-            later[k] = later[m] && gen_nest_after(fuse->prog, &nests[m], &nests[k]);
+/* The order that nests need, as it is now; a buffer has one writer. */
+static void find_order(Fuse *fuse) {
+    const Prog *prog = fuse->prog;
+    uint32_t count = prog->nests.count;
+    uint32_t *writer = IR_NEW_ARRAY(fuse->job, uint32_t, prog->bufs.count + 1);
+    fuse->after = IR_NEW_ARRAY(fuse->job, bool, (size_t)count *count + 1);
+    fuse->later = IR_NEW_ARRAY(fuse->job, bool, count + 1);
+    for (uint32_t i = 0; i < prog->bufs.count; i++) writer[i] = IR_NONE;
+    for (uint32_t n = 0; n < count; n++) {
+        const Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->stmts.count; i++)
+            if (nest->stmts.at[i].op == OP_STORE) writer[nest->accesses.at[nest->stmts.at[i].access].buf] = n;
     }
+    for (uint32_t n = 0; n < count; n++) {
+        const Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->stmts.count; i++) {
+            if (nest->stmts.at[i].op != OP_LOAD) continue;
+            uint32_t read = nest->accesses.at[nest->stmts.at[i].access].buf;
+            if (writer[read] < n) fuse->after[writer[read] * count + n] = true;
+            for (uint32_t o = 0; o < prog->bufs.count; o++)
+                if (prog->bufs.at[o].may_alias == read && writer[o] != IR_NONE && writer[o] > n)
+                    fuse->after[n * count + writer[o]] = true;
+        }
+    }
+}
+
+static void find_later(Fuse *fuse, uint32_t i) {
+    uint32_t count = fuse->prog->nests.count;
+    for (uint32_t k = 0; k < count; k++) {
+        fuse->later[k] = k > i && fuse->after[i * count + k];
+        for (uint32_t m = i + 1; m < k && !fuse->later[k]; m++)
+            fuse->later[k] = fuse->later[m] && fuse->after[m * count + k];
+    }
+}
+
+/* Some nest runs after i and before j: joining the two makes a cycle. */
+static bool makes_cycle(const Fuse *fuse, uint32_t i, uint32_t j) {
     for (uint32_t k = i + 1; k < j; k++)
-        if (later[k] && gen_nest_after(fuse->prog, &nests[k], &nests[j])) return true;
+        if (fuse->later[k] && fuse->after[k * fuse->prog->nests.count + j]) return true;
     return false;
 }
 
@@ -148,12 +182,12 @@ static int64_t count_reads(const Nest *nest) {
     return count;
 }
 
-/* Whether nests i < j are linked, and the gate that keeps them apart. When none does, *nest is the joined one and
- * later[] says what comes after it. */
-static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest, bool *later) {
+/* Whether nests i < j are linked, and the gate that keeps them apart. When none does, *nest is the joined one. */
+static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) {
     const Nest *a = &fuse->prog->nests.at[i], *b = &fuse->prog->nests.at[j];
     *gate = (Gate){0};
-    if (!reads_tmp_of(fuse->prog, a, b) && !gen_share_full_read(a, b)) return false;
+    bool ordered = fuse->after[i * fuse->prog->nests.count + j];
+    if (!(ordered && reads_tmp_of(fuse->prog, a, b)) && !gen_share_full_read(a, b)) return false;
     if (!may_join(a->class) || !may_join(b->class))
         gate->name = "class";
     else if (!gen_same_axes(a, b))
@@ -162,24 +196,26 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest, 
         gate->name = "map";
     else if (!alias_allows(fuse->prog, a, b))
         gate->name = "alias";
-    else if (makes_cycle(fuse, i, j, later))
+    else if (makes_cycle(fuse, i, j))
         gate->name = "cycle";
     if (gate->name) return true;
+    Mark mark = ir_mark(fuse->job);
     *nest = join(fuse, a, b);
     int64_t statements = count_statements(fuse->prog, nest), reads = count_reads(nest);
     if (statements > fuse->statements)
         *gate = (Gate){"statements", statements, fuse->statements};
     else if (reads > fuse->reads)
         *gate = (Gate){"reads", reads, fuse->reads};
+    if (gate->name) ir_reset(fuse->job, mark);
     return true;
 }
 
 /* The joined nest takes the place of j; what must follow i follows it. */
-static void replace(Fuse *fuse, uint32_t i, uint32_t j, const Nest *nest, const bool *later) {
+static void replace(Fuse *fuse, uint32_t i, uint32_t j, const Nest *nest) {
     Nest *nests = fuse->prog->nests.at, *follow = IR_NEW_ARRAY(fuse->job, Nest, j + 1);
     uint32_t kept = i, follow_count = 0;
     for (uint32_t k = i + 1; k < j; k++) {
-        if (later[k])
+        if (fuse->later[k])
             follow[follow_count++] = nests[k];
         else
             nests[kept++] = nests[k];
@@ -189,15 +225,16 @@ static void replace(Fuse *fuse, uint32_t i, uint32_t j, const Nest *nest, const 
     for (uint32_t k = j + 1; k < fuse->prog->nests.count; k++) nests[kept++] = nests[k];
     fuse->prog->nests.count = kept;
     gen_tidy(fuse->job, fuse->prog);
+    find_order(fuse);
 }
 
 static bool join_with_later(Fuse *fuse, uint32_t i) {
-    bool *later = IR_NEW_ARRAY(fuse->job, bool, fuse->prog->nests.count);
+    find_later(fuse, i);
     for (uint32_t j = i + 1; j < fuse->prog->nests.count; j++) {
         Gate gate;
         Nest nest;
-        if (!examine(fuse, i, j, &gate, &nest, later) || gate.name) continue;
-        replace(fuse, i, j, &nest, later);
+        if (!examine(fuse, i, j, &gate, &nest) || gate.name) continue;
+        replace(fuse, i, j, &nest);
         return true;
     }
     return false;
@@ -205,12 +242,12 @@ static bool join_with_later(Fuse *fuse, uint32_t i) {
 
 static void report_refusals(Fuse *fuse) {
     Prog *prog = fuse->prog;
-    bool *later = IR_NEW_ARRAY(fuse->job, bool, prog->nests.count + 1);
     for (uint32_t i = 0; i < prog->nests.count; i++) {
+        find_later(fuse, i);
         for (uint32_t j = i + 1; j < prog->nests.count; j++) {
             Gate gate;
             Nest nest;
-            if (!examine(fuse, i, j, &gate, &nest, later) || !gate.name) continue;
+            if (!examine(fuse, i, j, &gate, &nest) || !gate.name) continue;
             const char *nests = ir_format(fuse->job, "%s %s", prog->nests.at[i].name, prog->nests.at[j].name);
             const char *numbers =
                 gate.limit ? ir_format(fuse->job, ": %lld, at most %lld", (long long)gate.number, (long long)gate.limit)
@@ -247,6 +284,10 @@ void gen_fuse(Job *job, Unit *unit) {
     fuse.reads = gen_knob_int(&unit->options, KNOB_FUSE_READS, NULL);
     if (!fuse.statements) fuse.statements = DEFAULT_STATEMENTS;
     if (!fuse.reads) fuse.reads = DEFAULT_READS;
+    uint32_t count = unit->prog->nests.count; /* from here on it only falls */
+    fuse.after = IR_NEW_ARRAY(job, bool, (size_t)count *count + 1);
+    fuse.later = IR_NEW_ARRAY(job, bool, count + 1);
+    find_order(&fuse);
     for (bool again = true; again;) {
         again = false;
         for (uint32_t i = 0; i < unit->prog->nests.count;) {

@@ -178,36 +178,47 @@ bool gen_share_full_read(const Nest *a, const Nest *b) {
 }
 
 bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b) {
-    for (uint32_t i = 0; i < prog->bufs.count; i++) {
-        const Buf *buf = &prog->bufs.at[i];
-        if ((buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE) && gen_nest_stores(a, i) && gen_nest_loads(b, i))
-            return true;
-        if (buf->may_alias != IR_NONE && gen_nest_stores(b, i) && gen_nest_loads(a, buf->may_alias)) return true;
+    for (uint32_t i = 0; i < b->stmts.count; i++) {
+        const Stmt *stmt = &b->stmts.at[i];
+        if (stmt->access == IR_NONE) continue;
+        uint32_t id = b->accesses.at[stmt->access].buf;
+        const Buf *buf = &prog->bufs.at[id];
+        bool made = buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE;
+        if (stmt->op == OP_LOAD && made && gen_nest_stores(a, id)) return true;
+        if (stmt->op == OP_STORE && buf->may_alias != IR_NONE && gen_nest_loads(a, buf->may_alias)) return true;
     }
     return false;
 }
 
 /* ---- tidy ---- */
 
+/* Of each buf: whether some nest has a statement of this op on it. */
+static bool *find_touched(Job *job, const Prog *prog, Op op) {
+    bool *touched = IR_NEW_ARRAY(job, bool, prog->bufs.count + 1);
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
+        const Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->stmts.count; i++)
+            if (nest->stmts.at[i].op == op) touched[nest->accesses.at[nest->stmts.at[i].access].buf] = true;
+    }
+    return touched;
+}
+
 /* Turns stores to tmp buffers that nobody reads into nothing; false when there was none. */
 static bool drop_unread(Job *job, Prog *prog) {
-    bool dropped = false;
-    for (uint32_t b = 0; b < prog->bufs.count; b++) {
-        if (prog->bufs.at[b].kind != BUF_TMP) continue;
-        bool read = false;
-        for (uint32_t n = 0; n < prog->nests.count && !read; n++) read = gen_nest_loads(&prog->nests.at[n], b);
-        if (read) continue;
-        for (uint32_t n = 0; n < prog->nests.count; n++) {
-            Nest *nest = &prog->nests.at[n];
-            for (uint32_t i = 0; i < nest->stmts.count; i++) {
-                Stmt *stmt = &nest->stmts.at[i];
-                if (stmt->op != OP_STORE || nest->accesses.at[stmt->access].buf != b) continue;
-                *stmt = (Stmt){.op = OP_CONST, .dtype = DTYPE_I64, .access = IR_NONE}; /* swept next */
-                dropped = true;
-            }
+    bool dropped = false, *read = find_touched(job, prog, OP_LOAD);
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
+        Nest *nest = &prog->nests.at[n];
+        bool changed = false;
+        for (uint32_t i = 0; i < nest->stmts.count; i++) {
+            Stmt *stmt = &nest->stmts.at[i];
+            if (stmt->op != OP_STORE) continue;
+            uint32_t buf = nest->accesses.at[stmt->access].buf;
+            if (prog->bufs.at[buf].kind != BUF_TMP || read[buf]) continue;
+            *stmt = (Stmt){.op = OP_CONST, .dtype = DTYPE_I64, .access = IR_NONE}; /* swept next */
+            changed = dropped = true;
         }
+        if (changed) ir_nest_sweep(job, nest);
     }
-    for (uint32_t n = 0; n < prog->nests.count; n++) ir_nest_sweep(job, &prog->nests.at[n]);
     return dropped;
 }
 
@@ -220,12 +231,11 @@ static void drop_empty_nests(Prog *prog) {
 
 static void drop_bufs(Job *job, Prog *prog) {
     uint32_t *id = IR_NEW_ARRAY(job, uint32_t, prog->bufs.count + 1);
+    bool *stored = find_touched(job, prog, OP_STORE);
     uint32_t kept = 0;
     for (uint32_t b = 0; b < prog->bufs.count; b++) {
-        bool used = prog->bufs.at[b].kind != BUF_TMP;
-        for (uint32_t n = 0; n < prog->nests.count && !used; n++) used = gen_nest_stores(&prog->nests.at[n], b);
         id[b] = kept;
-        if (used) prog->bufs.at[kept++] = prog->bufs.at[b];
+        if (prog->bufs.at[b].kind != BUF_TMP || stored[b]) prog->bufs.at[kept++] = prog->bufs.at[b];
     }
     prog->bufs.count = kept;
     for (uint32_t b = 0; b < kept; b++)
@@ -279,6 +289,7 @@ static void drop_sizes(Job *job, Prog *prog) {
 }
 
 void gen_tidy(Job *job, Prog *prog) {
+    for (uint32_t n = 0; n < prog->nests.count; n++) ir_nest_sweep(job, &prog->nests.at[n]);
     while (drop_unread(job, prog)) continue;
     drop_empty_nests(prog);
     drop_bufs(job, prog);
