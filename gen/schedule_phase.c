@@ -173,6 +173,12 @@ static void fill_row(const Demand *d, uint32_t id) {
         push(p->job, &p->step->phases[p->phase[id]].row_stmts, id);
 }
 
+int gen_pack_bytes(const Planner *p, const Stmt *load) {
+    int bytes = ir_dtype(p->prog->bufs.at[p->nest->accesses.at[load->access].buf].dtype)->bytes;
+    bool same = p->step->forms[load->access].kind == FORM_SAME;
+    return (bytes * (same ? 1 : p->step->tile.vector) + 3) / 4 * 4;
+}
+
 /* Bytes an element that live from each phase to the next, at the worst. */
 static int count_bytes(const Demand *d) {
     const Planner *p = d->p;
@@ -188,8 +194,7 @@ static int count_bytes(const Demand *d) {
                 if (d->element[q][i] && q > b) after = true;
             }
             if (!before || !after) continue;
-            if (crossing == CROSS_KEEP_RAW)
-                bytes += ir_dtype(p->prog->bufs.at[p->nest->accesses.at[stmt->access].buf].dtype)->bytes;
+            if (crossing == CROSS_KEEP_RAW) bytes += gen_pack_bytes(p, stmt) / p->step->tile.vector;
             if (crossing == CROSS_KEEP) bytes += stmt->dtype == DTYPE_F64 || stmt->dtype == DTYPE_I64 ? 8 : 4;
         }
         if (bytes > worst) worst = bytes;
