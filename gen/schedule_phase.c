@@ -13,7 +13,7 @@ typedef struct Demand {
     bool *keep; /* [stmt]: kept as its f32 where a later phase reads it */
 } Demand;
 
-static bool is_costly(Op op) {
+bool gen_is_costly(Op op) {
     switch (op) {
     case OP_DIV:
     case OP_FLOORDIV:
@@ -88,7 +88,8 @@ static Demand demand_create(Planner *p) {
     d.keep = IR_NEW_ARRAY(job, bool, count);
     for (uint32_t i = 0; i < count; i++) {
         d.store_phase[i] = p->phase[i];
-        d.keep[i] = p->keep_f32 && p->step->strategy == STRATEGY_ROW_REGISTERS && is_costly(p->nest->stmts.at[i].op);
+        d.keep[i] =
+            p->keep_f32 && p->step->strategy == STRATEGY_ROW_REGISTERS && gen_is_costly(p->nest->stmts.at[i].op);
     }
     return d;
 }
