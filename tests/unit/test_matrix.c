@@ -1,13 +1,15 @@
 /* Every example over many sizes, element types, layouts and alignments, checked against the oracle on a device.
  *
  *   build/tests/test_matrix [--device=host|cuda] [--examples=a,b] [--types=f32,bf16] [--columns=33,129] [--rows=0,3]
- *                      [--max-rows=37] [--orders=1] [--compare-host]
+ *                      [--ways=any,loop] [--max-rows=37] [--orders=1] [--compare-host]
  *
- * One test is one example at one N and one element type; its programs (contiguous and padded rows) run at each M with
- * aligned and misaligned pointers, in each order of the host device's lanes. The first run of a program at an M is
+ * A way is how the columns are known: fixed (a number, rows in registers where they fit), any (an argument, rows of any
+ * length) and loop (a number, rows of any length all the same); unless sizes are chosen the last two take fewer. One
+ * test is one example in one way at one N and one element type; its programs (contiguous and padded rows) run at each M
+ * with aligned and misaligned pointers, in each order of the host device's lanes. The first run of a program at an M is
  * compared with the oracle, the others must give the same bits. Outputs are filled with NaN before, and what lies
- * between padded rows must stay as it was. --compare-host (cuda) checks the host device too and prints how many elements
- * of the two have equal bits. NORMGEN_TEST_REDUCED (set for the sanitizer builds): fewer sizes. */
+ * between padded rows must stay as it was. --compare-host (cuda) checks the host device too and prints how many
+ * elements of the two have equal bits. NORMGEN_TEST_REDUCED (set for the sanitizer builds): fewer sizes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,9 @@ static const char *const all_types[] = {"f32", "f16", "bf16"};
 static const char *const all_columns[] = {"1",   "2",   "7",   "8",    "31",   "33",   "127",  "128",
                                           "129", "384", "760", "1017", "1024", "1025", "4096", "5000"};
 static const char *const all_rows[] = {"0", "1", "3", "37", "1000"};
+static const char *const all_ways[] = {"fixed", "any", "loop"};
+static const char *const some_columns[] = {"1", "8", "33", "129", "1025", "5000"};
+static const char *const some_rows[] = {"0", "3", "37"};
 
 #define MAX_ITEMS 32
 typedef struct Items {
@@ -31,8 +36,9 @@ typedef struct Items {
 
 typedef struct Run {
     bool cuda, compare_host;
+    bool chosen; /* which rows or columns, by an option */
     uint32_t orders;
-    Items examples, types, columns, rows;
+    Items examples, types, columns, rows, ways;
     RtDevice *device[3]; /* one for each order; cuda: one */
     uint32_t devices;
     RtDevice *host; /* for compare_host */
@@ -72,7 +78,8 @@ typedef struct Program {
     bool padded;
     const char *text;
     size_t count;
-    Setting defines[2];
+    const char *way, *columns;
+    Setting defines[2]; /* E, and N where it is a number */
     const char *failure;
 } Program;
 
@@ -97,24 +104,41 @@ static const char *pad_rows(Job *job, const char *text, int pad) {
     return replace_all(job, text, "y: E}", ir_format(job, "y: %s}}", store));
 }
 
+static bool is_any(const Program *program) { return !strcmp(program->way, "any"); }
+
+/* The example with N an argument. */
+static const char *free_columns(Job *job, const char *text) {
+    const char *number = strstr(text, "N: ");
+    if (!number) return text;
+    number += strlen("N: ");
+    return ir_format(job, "%.*sany%s", (int)(number - text), text, number + strspn(number, "0123456789"));
+}
+
 static void generate(Job *job, void *state) {
     Program *program = state;
+    static const Setting loop = {"strategy", "row_loop"};
     GenOptions options = {.defines = program->defines, .define_count = 2, .target = gen_target(90), .verify = true};
+    if (is_any(program)) options.define_count = 1;
+    if (!strcmp(program->way, "loop")) options.sets = &loop, options.set_count = 1;
     gen_run(job, &program->unit, "example", program->text, program->count, &options, gen_pass_count - 1);
     program->program = rt_program_create(job, &program->unit);
     program->host = rt_program_create(job, &program->unit);
 }
 
-static void open_program(Program *program, const char *text, const char *type, const char *columns, bool padded) {
+static void open_program(Program *program, const char *text, const char *type, const char *columns, bool padded,
+                         const char *way) {
     program->job = ir_job_create(NULL);
     program->padded = padded;
+    program->way = way;
+    program->columns = columns;
+    if (is_any(program)) text = free_columns(program->job, text);
     /* one translation unit holds many: kernels need names of their own */
     text = replace_all(program->job, text,
                        "graph: ", ir_format(program->job, "graph: n%s%s_", columns, padded ? "p" : ""));
     program->text = padded ? pad_rows(program->job, text, atoi(columns) % 2 ? 5 : 8) : text;
     program->count = strlen(program->text);
-    program->defines[0] = (Setting){"N", columns};
-    program->defines[1] = (Setting){"E", type};
+    program->defines[0] = (Setting){"E", type};
+    program->defines[1] = (Setting){"N", columns};
     if (ir_job_run(program->job, generate, program) != STATUS_OK) program->failure = ir_job_report(program->job);
 }
 
@@ -246,7 +270,7 @@ static bool run_host_too(Run *run, Program *program, Memory *memory, const RtScr
 }
 
 static bool run_rows(Run *run, Program *program, const char *rows) {
-    int64_t dims[1] = {atoll(rows)};
+    int64_t dims[2] = {atoll(rows), atoll(program->columns)}; /* the second where it is an argument */
     Mark mark = ir_mark(program->job);
     Text why = ir_text(program->job);
     int64_t *words = IR_NEW_ARRAY(program->job, int64_t, program->program->scratch_words);
@@ -282,8 +306,8 @@ static bool run_rows(Run *run, Program *program, const char *rows) {
 static bool run_program(Run *run, Program *program) {
     for (uint32_t r = 0; r < run->rows.count; r++) {
         if (!program->failure && run_rows(run, program, run->rows.at[r])) continue;
-        printf("FAILED %s rows, N=%s E=%s M=%s: %s\n", program->padded ? "padded" : "plain", program->defines[0].value,
-               program->defines[1].value, run->rows.at[r], program->failure);
+        printf("FAILED %s rows, N=%s (%s) E=%s M=%s: %s\n", program->padded ? "padded" : "plain", program->columns,
+               program->way, program->defines[0].value, run->rows.at[r], program->failure);
         return false;
     }
     return true;
@@ -311,7 +335,7 @@ static bool build_programs(Run *run, Program *programs, uint32_t count) {
     return ok;
 }
 
-static void run_example(Run *run, const char *example, const char *type) {
+static void run_example(Run *run, const char *example, const char *type, const char *way) {
     Program programs[2 * MAX_ITEMS] = {0};
     Job *job = ir_job_create(NULL);
     FILE *file = fopen(ir_format(job, "examples/%s.yaml", example), "rb");
@@ -324,15 +348,18 @@ static void run_example(Run *run, const char *example, const char *type) {
     char *text = ir_alloc(job, 1 << 16);
     (void)!fread(text, 1, (1 << 16) - 1, file);
     fclose(file);
-    for (uint32_t i = 0; i < 2 * run->columns.count; i++)
-        open_program(&programs[i], text, type, run->columns.at[i / 2], i % 2);
-    bool built = build_programs(run, programs, 2 * run->columns.count);
+    const uint32_t each = strcmp(way, "any") ? 2 : 1; /* strides known at launch only are not generated yet */
+    const uint32_t count = each * run->columns.count;
+    for (uint32_t i = 0; i < count; i++)
+        open_program(&programs[i], text, type, run->columns.at[i / each], i % each, way);
+    bool built = build_programs(run, programs, count);
     for (uint32_t c = 0; c < run->columns.count; c++) {
-        bool ok = built && run_program(run, &programs[2 * c]) && run_program(run, &programs[2 * c + 1]);
-        if (!ok) printf("FAILED %s N=%s E=%s\n", example, run->columns.at[c], type);
+        bool ok = built;
+        for (uint32_t i = 0; i < each && ok; i++) ok = run_program(run, &programs[each * c + i]);
+        if (!ok) printf("FAILED %s N=%s (%s) E=%s\n", example, run->columns.at[c], way, type);
         *(ok ? &run->passed : &run->failed) += 1;
     }
-    for (uint32_t i = 0; i < 2 * run->columns.count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         run->device[0]->ops->module_free(run->device[0], programs[i].module);
         ir_job_free(programs[i].job);
     }
@@ -354,6 +381,20 @@ static Items all_of(const char *const *words, size_t count) {
     return items;
 }
 
+static bool among(const char *word, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(words[i], word)) return true;
+    return false;
+}
+
+/* Those of the items that stand among the words. */
+static Items only(Items items, const char *const *words, size_t count) {
+    Items some = {0};
+    for (uint32_t i = 0; i < items.count; i++)
+        if (among(items.at[i], words, count)) some.at[some.count++] = items.at[i];
+    return some;
+}
+
 static bool read_option(Run *run, char *option, long *max_rows) {
     char *value = strchr(option, '=');
     if (!strcmp(option, "--compare-host")) return run->compare_host = true;
@@ -364,8 +405,9 @@ static bool read_option(Run *run, char *option, long *max_rows) {
     if (!strcmp(option, "--max-rows")) return *max_rows = atol(value), true;
     if (!strcmp(option, "--examples")) return run->examples = split(value), true;
     if (!strcmp(option, "--types")) return run->types = split(value), true;
-    if (!strcmp(option, "--columns")) return run->columns = split(value), true;
-    if (!strcmp(option, "--rows")) return run->rows = split(value), true;
+    if (!strcmp(option, "--columns")) return run->columns = split(value), run->chosen = true;
+    if (!strcmp(option, "--rows")) return run->rows = split(value), run->chosen = true;
+    if (!strcmp(option, "--ways")) return run->ways = split(value), true;
     return false;
 }
 
@@ -384,13 +426,35 @@ static bool open_devices(Run *run) {
     return status == STATUS_OK;
 }
 
-int main(int argc, char **argv) {
 #define WHOLE(array) all_of(array, sizeof(array) / sizeof *(array))
+#define ONLY(items, array) only(items, array, sizeof(array) / sizeof *(array))
+
+static void run_ways(const Run *given, Run *total) {
+    for (uint32_t w = 0; w < given->ways.count; w++) {
+        const char *way = given->ways.at[w];
+        Run run = *total;
+        if (!given->chosen && strcmp(way, "fixed")) {
+            run.columns = ONLY(given->columns, some_columns);
+            run.rows = ONLY(given->rows, some_rows);
+        } else {
+            run.columns = given->columns;
+            run.rows = given->rows;
+        }
+        for (uint32_t e = 0; e < run.examples.count; e++) {
+            if (!strcmp(way, "loop") && !strcmp(run.examples.at[e], "bias_gelu")) continue; /* it has no rows */
+            for (uint32_t t = 0; t < run.types.count; t++) run_example(&run, run.examples.at[e], run.types.at[t], way);
+        }
+        *total = run;
+    }
+}
+
+int main(int argc, char **argv) {
     Run run = {.orders = 3,
                .examples = WHOLE(all_examples),
                .types = WHOLE(all_types),
                .columns = WHOLE(all_columns),
-               .rows = WHOLE(all_rows)};
+               .rows = WHOLE(all_rows),
+               .ways = WHOLE(all_ways)};
     long max_rows = 0;
     const char *reduced = getenv("NORMGEN_TEST_REDUCED");
     if (reduced && !strcmp(reduced, "address")) max_rows = 37;
@@ -411,8 +475,8 @@ int main(int argc, char **argv) {
     run.seed = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
     printf("# NORMGEN_SEED=%llu\n", (unsigned long long)run.seed);
     if (!open_devices(&run)) return 3;
-    for (uint32_t e = 0; e < run.examples.count; e++)
-        for (uint32_t t = 0; t < run.types.count; t++) run_example(&run, run.examples.at[e], run.types.at[t]);
+    Run given = run;
+    run_ways(&given, &run);
     printf("# %llu launches, %.3g million elements, on %s\n", (unsigned long long)run.launches,
            (double)run.elements * 1e-6, run.device[0]->ops->name);
     if (run.compared)
