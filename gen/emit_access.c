@@ -16,7 +16,8 @@ const char *gen_axis_name(Emitter *e, uint32_t axis) {
     return ir_format(e->job, "a_%c", e->nest->axes[axis].id);
 }
 
-/* " + index*stride", with the sign of a number's stride; nothing for stride 0. */
+/* " + index*stride", with the sign of a number's stride; nothing for stride 0. index64: the index is an int and the
+ * product may pass it. */
 static void put_term(Emitter *e, Text *text, const char *index, Size stride, bool index64) {
     if (ir_size_is(stride, 0)) return;
     bool negative = stride.kind == SIZE_INT && stride.value < 0;
@@ -25,11 +26,10 @@ static void put_term(Emitter *e, Text *text, const char *index, Size stride, boo
         ir_text_put(text, negative ? " - " : " + ");
     else if (negative)
         ir_text_put(text, "-");
-    bool widen = index64 || stride.kind != SIZE_INT;
     if (ir_size_is(size, 1))
         ir_text_put(text, index);
     else
-        ir_text_format(text, "%s%s * %s", widen ? "(ng_i64)" : "", index, gen_size_text(e, size));
+        ir_text_format(text, "%s%s * %s", index64 ? "(ng_i64)" : "", index, gen_size_text(e, size));
 }
 
 static void put_offset(Emitter *e, Text *text, Size offset) {
@@ -58,13 +58,14 @@ static void put_column_terms(Emitter *e, Text *text, uint32_t id, bool each_lane
         if (!(e->inner >> a & 1)) continue;
         const char *index = gen_axis_name(e, a);
         if (each_lane && a == e->last) index = ir_format(e->job, "(%s + v)", index);
-        put_term(e, text, index, access->stride[a], e->step->forms[id].index64);
+        put_term(e, text, index, access->stride[a], e->step->forms[id].index64 && !e->step->column64);
     }
 }
 
 static const char *pointer_sum(Emitter *e, const char *pointer, const Text *terms) {
     if (terms->count == 0) return pointer;
-    bool several = strchr(terms->bytes, ' ') != NULL || terms->bytes[0] == '-';
+    /* a product binds closer than the pointer's +, a sum is kept together: it may be an int */
+    bool several = strstr(terms->bytes, " + ") || strstr(terms->bytes, " - ") || terms->bytes[0] == '-';
     return ir_format(e->job, several ? "%s + (%s)" : "%s + %s", pointer, terms->bytes);
 }
 
@@ -91,7 +92,7 @@ const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
         pointer = gen_param_name(e, access->buf);
         put_row_terms(e, &terms, access);
         if (access->index != IR_NONE)
-            put_term(e, &terms, gen_operand(e, access->index, DTYPE_I64), access->index_stride, true);
+            put_term(e, &terms, gen_operand(e, access->index, DTYPE_I64), access->index_stride, false);
     }
     put_column_terms(e, &terms, id, each_lane);
     return pointer_sum(e, pointer, &terms);
@@ -135,7 +136,7 @@ static void put_split(Emitter *e, Text *out, int indent, uint32_t mask, uint32_t
         if (used && first)
             ir_text_format(out, "%*sconst %s a_%c = %s;\n", indent, "", type, id, rest);
         else if (used)
-            ir_text_format(out, "%*sconst %s a_%c = (%s)(%s %% %s);\n", indent, "", type, id, type, rest, extent);
+            ir_text_format(out, "%*sconst %s a_%c = %s %% %s;\n", indent, "", type, id, rest, extent);
         if (first) break;
         rest = ir_format(e->job, "(%s / %s)", rest, extent);
     }

@@ -327,23 +327,31 @@ static void fill_combine(Emitter *e, Text *out, int indent) {
 
 /* ---- the head ---- */
 
+static const char *param_text(Emitter *e, const Param *param, bool types) {
+    if (!types) return param->name;
+    if (param->kind == PARAM_SIZE) return ir_format(e->job, "ng_i64 %s", param->name);
+    const Buf *buf = &e->prog->bufs.at[param->buf];
+    if (buf->kind == BUF_SCALAR) return ir_format(e->job, "%s %s", gen_compute_type(buf->dtype), param->name);
+    bool alone = buf->kind == BUF_OUT && buf->may_alias == IR_NONE;
+    for (uint32_t k = 0; k < e->nest->accesses.count; k++)
+        if (e->nest->accesses.at[k].buf == param->buf && e->step->forms[k].constant) alone = true;
+    return ir_format(e->job, "%s%s *%s%s", buf->kind == BUF_IN ? "const " : "", gen_storage_type(buf->dtype),
+                     alone ? "__restrict__ " : "", param->name);
+}
+
 void gen_emit_params(Emitter *e, Text *out, bool types) {
+    const size_t most = 116;
+    size_t start = out->count;
+    while (start > 0 && out->bytes[start - 1] != '\n') start--;
     for (uint32_t i = 0; i < e->step->param_count; i++) {
-        const Param *param = &e->step->params[i];
-        ir_text_put(out, i ? ", " : "");
-        if (types && param->kind == PARAM_SIZE) ir_text_put(out, "ng_i64 ");
-        if (types && param->kind == PARAM_BUF) {
-            const Buf *buf = &e->prog->bufs.at[param->buf];
-            bool alone = buf->kind == BUF_OUT && buf->may_alias == IR_NONE;
-            for (uint32_t k = 0; k < e->nest->accesses.count; k++)
-                if (e->nest->accesses.at[k].buf == param->buf && e->step->forms[k].constant) alone = true;
-            if (buf->kind == BUF_SCALAR)
-                ir_text_format(out, "%s ", gen_compute_type(buf->dtype));
-            else
-                ir_text_format(out, "%s%s *%s", buf->kind == BUF_IN ? "const " : "", gen_storage_type(buf->dtype),
-                               alone ? "__restrict__ " : "");
+        const char *text = param_text(e, &e->step->params[i], types);
+        if (i && out->count - start + strlen(text) + 2 > most) {
+            ir_text_put(out, ",\n        ");
+            start = out->count - 8;
+        } else if (i) {
+            ir_text_put(out, ", ");
         }
-        ir_text_put(out, param->name);
+        ir_text_put(out, text);
     }
 }
 

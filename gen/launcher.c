@@ -60,12 +60,24 @@ static ArgumentList arguments(Job *job, const Unit *unit) {
     return list;
 }
 
-static void put_arguments(const ArgumentList *list, Text *out) {
-    for (uint32_t i = 0; i < list->count; i++) {
-        const char *type = list->at[i].type;
-        ir_text_format(out, "%s%s%s", type, type[strlen(type) - 1] == '*' ? "" : " ", list->at[i].name);
-        ir_text_put(out, ", ");
+/* One argument a line where a line would pass 110 characters. */
+static void put_wrapped(Text *out, size_t *start, const char *text, const char *indent) {
+    if (out->count - *start + strlen(text) > 110) {
+        *start = out->count + 1;
+        ir_text_format(out, "\n%s", indent);
+    } else if (out->count > *start && out->bytes[out->count - 1] == ',') {
+        ir_text_put(out, " ");
     }
+    ir_text_put(out, text);
+}
+
+static void put_arguments(const ArgumentList *list, Text *out) {
+    size_t start = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *type = list->at[i].type, *gap = type[strlen(type) - 1] == '*' ? "" : " ";
+        put_wrapped(out, &start, ir_format(out->job, "%s%s%s,", type, gap, list->at[i].name), "        ");
+    }
+    put_wrapped(out, &start, "void *workspace, size_t workspace_bytes, void *stream)", "        ");
 }
 
 static void put_signatures(Job *job, const Unit *unit, Text *workspace, Text *launch) {
@@ -77,7 +89,6 @@ static void put_signatures(Job *job, const Unit *unit, Text *workspace, Text *la
     ir_text_put(workspace, dims.count ? ")" : "void)");
     ir_text_format(launch, "int %s_launch(", name);
     put_arguments(&all, launch);
-    ir_text_put(launch, "void *workspace, size_t workspace_bytes, void *stream)");
 }
 
 /* A polynomial as C, with the dims' names. */
@@ -118,7 +129,7 @@ static const char *param_c(Job *job, const Unit *unit, const Param *param) {
 static void put_guards(Job *job, const Unit *unit, const Step *step, const Variant *variant, Text *out) {
     for (uint32_t g = 0; g < variant->guard_count; g++) {
         const Guard *guard = &variant->guards[g];
-        ir_text_put(out, g ? " && " : "");
+        ir_text_put(out, g ? " &&\n                " : "");
         if (guard->kind == GUARD_ALIGNED)
             ir_text_format(out, "(uintptr_t)(%s) %% %lld == 0", param_c(job, unit, &step->params[guard->param]),
                            (long long)guard->number);
@@ -132,8 +143,11 @@ static void put_guards(Job *job, const Unit *unit, const Step *step, const Varia
 static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
     ir_text_format(out, "    {  // %s\n", unit->prog->nests.at[step->nest].name);
     ir_text_format(out, "        const int64_t units = %s;\n", poly_c(job, unit->prog, step->units));
-    ir_text_format(out, "        const int64_t blocks = units / %lld + (units %% %lld != 0);\n",
-                   (long long)step->units_per_cta, (long long)step->units_per_cta);
+    long long each = step->units_per_cta;
+    if (each == 1)
+        ir_text_put(out, "        const int64_t blocks = units;\n");
+    else
+        ir_text_format(out, "        const int64_t blocks = units / %lld + (units %% %lld != 0);\n", each, each);
     ir_text_put(out, "        if (blocks < 0 || blocks > 2147483647) return cudaErrorInvalidConfiguration;\n");
     ir_text_put(out, "        if (blocks > 0) {\n");
     for (uint32_t v = 0; v < step->variant_count; v++) {
@@ -148,9 +162,12 @@ static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
         }
         ir_text_format(out, "%s<<<(unsigned)blocks, %d, %u, (cudaStream_t)stream>>>(", variant->kernel,
                        step->tile.threads, step->shared_bytes);
-        for (uint32_t i = 0; i < step->param_count; i++)
-            ir_text_format(out, "%s%s", i ? ", " : "", param_c(job, unit, &step->params[i]));
-        ir_text_put(out, ");\n");
+        size_t start = out->count - 110;
+        for (uint32_t i = 0; i < step->param_count; i++) {
+            const char *comma = i + 1 < step->param_count ? "," : ");\n";
+            put_wrapped(out, &start, ir_format(job, "%s%s", param_c(job, unit, &step->params[i]), comma),
+                        "                    ");
+        }
     }
     ir_text_put(out, "            const cudaError_t error = cudaGetLastError();\n");
     ir_text_put(out, "            if (error != cudaSuccess) return error;\n        }\n    }\n");

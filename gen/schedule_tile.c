@@ -220,17 +220,17 @@ static void plan_loop(Planner *p) {
 /* Rows a CTA: small rows share CTAs of 128 threads, a warp a row CTAs of 64 (256 columns: 0.937 of a copy). */
 static int default_rows(int row_threads) { return row_threads > 32 ? 1 : (row_threads == 32 ? 64 : 128) / row_threads; }
 
-static void check_rows(Planner *p, Strategy forced, bool is_forced) {
+static void check_rows(Planner *p) {
     Tile *tile = &p->step->tile;
     if (tile->threads > 1024) refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has at most 1024 threads");
-    bool whole = tile->row_threads % 32 == 0 || (tile->row_threads & (tile->row_threads - 1)) == 0;
-    if (!whole || (tile->row_threads > 32 && tile->row_threads % 32))
+    bool power = (tile->row_threads & (tile->row_threads - 1)) == 0;
+    if (tile->row_threads % 32 != 0 && (!power || tile->row_threads > 32))
         refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16, 32 nor a multiple of 32");
     if (p->step->strategy != STRATEGY_ROW_REGISTERS) return;
-    int64_t covered = (int64_t)tile->row_threads * tile->chunks * tile->vector;
-    if (p->columns > covered) refuse_knob(p, KNOB_CHUNKS, tile->chunks, "the tile is shorter than the row");
-    if ((int64_t)tile->chunks * tile->vector > 256 && is_forced && forced == STRATEGY_ROW_REGISTERS)
-        refuse_knob(p, KNOB_CHUNKS, tile->chunks, "a thread's registers do not hold more than 256 elements");
+    if ((int64_t)tile->chunks * tile->vector > 256)
+        refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "a thread's registers hold at most 256 elements");
+    if (p->columns > (int64_t)tile->row_threads * tile->chunks * tile->vector)
+        refuse_knob(p, KNOB_CHUNKS, tile->chunks, "the tile is shorter than the row");
 }
 
 static void plan_rows(Planner *p) {
@@ -261,7 +261,7 @@ static void plan_rows(Planner *p) {
     int rows = forced_int(p, KNOB_ROWS);
     tile->rows = rows ? rows : default_rows(tile->row_threads);
     tile->threads = tile->row_threads * tile->rows;
-    check_rows(p, forced, text != NULL);
+    check_rows(p);
 }
 
 static void plan_pointwise(Planner *p) {

@@ -1,0 +1,13 @@
+/* Graph files through the compiler, with settings written as a command line's: "E=bf16 N=128". */
+#ifndef TESTS_GENERATE_H
+#define TESTS_GENERATE_H
+
+#include "gen/gen.h"
+
+/* Runs all passes within an ir_job_run of its own. defines, sets: NAME=VALUE with blanks between; NULL: none. */
+Status generate_file(Job *job, Unit *unit, const char *path, const char *defines, const char *sets);
+Status generate_text(Job *job, Unit *unit, const char *text, const char *defines, const char *sets);
+/* schedule and emit alone, on a dump of the IR. */
+Status generate_ir(Job *job, Unit *unit, const char *ir, const char *sets);
+
+#endif

@@ -1,0 +1,235 @@
+/* schedule: tiles on both sides of their breakpoints, forced knobs, crossings, guards, depth, what it refuses. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/generate.h"
+
+#include <string.h>
+
+static int setup(void **state) {
+    *state = ir_job_create(NULL);
+    return *state == NULL;
+}
+
+static int teardown(void **state) {
+    ir_job_free(*state);
+    return 0;
+}
+
+static const Step *only_step(Job *job, const char *path, const char *defines, const char *sets) {
+    Unit *unit = IR_NEW(job, Unit);
+    if (generate_file(job, unit, path, defines, sets) != STATUS_OK) fail_msg("%s", ir_job_report(job));
+    assert_int_equal(unit->plan->steps.count, 1);
+    return &unit->plan->steps.at[0];
+}
+
+static void test_tiles(void **state) {
+    static const struct {
+        const char *example, *defines;
+        Strategy strategy;
+        int row_threads, rows, vector, chunks;
+    } cases[] = {
+        {"rms_norm", "N=1", STRATEGY_POINTWISE, 256, 1, 8, 1}, /* nothing is left to reduce */
+        {"rms_norm", "N=2", STRATEGY_ROW_REGISTERS, 1, 128, 2, 1},
+        {"rms_norm", "N=7", STRATEGY_ROW_REGISTERS, 8, 16, 1, 1},
+        {"rms_norm", "N=33", STRATEGY_ROW_REGISTERS, 32, 2, 1, 2},
+        {"rms_norm", "N=64", STRATEGY_ROW_REGISTERS, 16, 8, 4, 1},
+        {"rms_norm", "N=128", STRATEGY_ROW_REGISTERS, 32, 2, 4, 1},
+        {"rms_norm", "N=384", STRATEGY_ROW_REGISTERS, 32, 2, 4, 3},
+        {"rms_norm", "N=760", STRATEGY_ROW_REGISTERS, 64, 1, 4, 3},
+        {"rms_norm", "N=1017", STRATEGY_ROW_REGISTERS, 64, 1, 1, 16},
+        {"rms_norm", "N=1025", STRATEGY_ROW_REGISTERS, 96, 1, 1, 11},
+        {"rms_norm", "N=4096", STRATEGY_ROW_REGISTERS, 256, 1, 4, 4},
+        {"rms_norm", "N=4100", STRATEGY_ROW_REGISTERS, 160, 1, 4, 7},
+        {"rms_norm", "N=16384", STRATEGY_ROW_REGISTERS, 512, 1, 4, 8},
+        {"rms_norm", "N=65536", STRATEGY_ROW_LOOP, 512, 1, 4, 4},
+        {"layer_norm", "N=1024", STRATEGY_ROW_REGISTERS, 64, 1, 4, 4},
+        {"layer_norm", "N=2048", STRATEGY_ROW_REGISTERS, 64, 1, 4, 8},
+        {"layer_norm", "N=4096", STRATEGY_ROW_REGISTERS, 128, 1, 4, 8},
+        {"softmax", "N=64", STRATEGY_ROW_REGISTERS, 8, 16, 8, 1},
+        {"softmax", "N=256", STRATEGY_ROW_REGISTERS, 32, 2, 8, 1},
+        {"softmax", "N=4096", STRATEGY_ROW_REGISTERS, 256, 1, 8, 2},
+        {"softmax", "N=4096 E=f32", STRATEGY_ROW_REGISTERS, 256, 1, 4, 4},
+        {"bias_gelu", "N=3072", STRATEGY_POINTWISE, 256, 1, 4, 1},
+        {"bias_gelu", "N=3", STRATEGY_POINTWISE, 256, 1, 1, 1},
+    };
+    Job *job = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Step *step = only_step(job, ir_format(job, "examples/%s.yaml", cases[i].example), cases[i].defines, NULL);
+        const Tile *tile = &step->tile;
+        if (step->strategy != cases[i].strategy || tile->row_threads != cases[i].row_threads ||
+            tile->rows != cases[i].rows || tile->vector != cases[i].vector || tile->chunks != cases[i].chunks)
+            fail_msg("%s %s: %s row_threads=%d rows=%d vector=%d chunks=%d", cases[i].example, cases[i].defines,
+                     gen_strategy(step->strategy)->name, tile->row_threads, tile->rows, tile->vector, tile->chunks);
+        assert_int_equal(tile->threads, tile->row_threads * tile->rows);
+        assert_int_equal(step->variant_count, tile->vector > 1 ? 2 : 1);
+    }
+}
+
+static void test_forced(void **state) {
+    Job *job = *state;
+    const char *path = "examples/layer_norm.yaml";
+    const Step *step = only_step(job, path, "N=768", "row_threads=96 rows=2 vector=2 min_ctas=3");
+    assert_int_equal(step->tile.row_threads, 96);
+    assert_int_equal(step->tile.rows, 2);
+    assert_int_equal(step->tile.vector, 2);
+    assert_int_equal(step->tile.chunks, 4);
+    assert_int_equal(step->tile.min_ctas, 3);
+    step = only_step(job, path, "N=768", "strategy=row_loop chunks=2 row_threads=32");
+    assert_int_equal(step->strategy, STRATEGY_ROW_LOOP);
+    assert_int_equal(step->tile.chunks, 2);
+    /* a kernel's own setting goes before that of all, whatever their order */
+    step = only_step(job, path, "N=768", "f0.row_threads=128 row_threads=64");
+    assert_int_equal(step->tile.row_threads, 128);
+    step = only_step(job, "examples/bias_gelu.yaml", "N=768", "threads=128 chunks=4 vector=2");
+    assert_int_equal(step->units_per_cta, 128 * 4 * 2);
+}
+
+static void test_impossible(void **state) {
+    static const struct {
+        const char *sets, *why;
+    } cases[] = {
+        {"row_threads=48", "neither 1, 2, 4, 8, 16, 32 nor a multiple of 32"},
+        {"vector=3", "no power of two"},
+        {"vector=16", "32 bytes"},
+        {"rows=32", "at most 1024 threads"},
+        {"chunks=1 row_threads=32", "shorter than the row"},
+        {"strategy=pointwise", "works by rows"},
+        {"min_ctas=64", "at most 32"},
+        {"row_threads=2", "at most 256 elements"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Job *job = ir_job_create(NULL);
+        Unit unit;
+        assert_int_equal(generate_file(job, &unit, "examples/layer_norm.yaml", "N=768", cases[i].sets),
+                         STATUS_NOT_COMPILED);
+        if (!strstr(ir_job_report(job), cases[i].why)) fail_msg("%s: %s", cases[i].sets, ir_job_report(job));
+        ir_job_free(job);
+    }
+    Job *job = *state;
+    Unit unit;
+    assert_int_equal(generate_file(job, &unit, "examples/layer_norm.yaml", NULL, "row_treads=32"), STATUS_USAGE);
+    assert_non_null(strstr(ir_job_report(job), "did you mean `row_threads`?"));
+}
+
+static uint32_t find_stmt(const Nest *nest, Op op, const char *buf, const Prog *prog) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op != op) continue;
+        if (!buf || strcmp(prog->bufs.at[nest->accesses.at[stmt->access].buf].name, buf) == 0) return i;
+    }
+    fail_msg("no such statement");
+    return 0;
+}
+
+static uint32_t phase_storing(const Step *step, uint32_t store) {
+    for (uint32_t q = 0; q < step->phase_count; q++)
+        for (uint32_t i = 0; i < step->phases[q].stores.count; i++)
+            if (step->phases[q].stores.at[i] == store) return q;
+    return IR_NONE;
+}
+
+/* A sum written in place leaves early where registers hold what was read, and last where it is read again. */
+static void test_in_place(void **state) {
+    Job *job = *state;
+    for (int loop = 0; loop < 2; loop++) {
+        Unit unit;
+        const char *sets = loop ? "strategy=row_loop" : NULL;
+        assert_int_equal(generate_file(job, &unit, "examples/add_rms_norm.yaml", NULL, sets), STATUS_OK);
+        const Step *step = &unit.plan->steps.at[0];
+        const Nest *nest = &unit.prog->nests.at[step->nest];
+        uint32_t load = find_stmt(nest, OP_LOAD, "residual", unit.prog),
+                 store = find_stmt(nest, OP_STORE, "h", unit.prog);
+        assert_int_equal(phase_storing(step, store), loop ? 1 : 0);
+        assert_int_equal(step->crossing[load], loop ? CROSS_REREAD : CROSS_KEEP_RAW);
+        assert_false(step->forms[nest->stmts.at[load].access].constant);
+        assert_true(step->forms[nest->stmts.at[find_stmt(nest, OP_LOAD, "x", unit.prog)].access].constant);
+    }
+}
+
+/* What only the last phase reads is loaded there; costly work is kept, cheap work done again. */
+static void test_crossings(void **state) {
+    Job *job = *state;
+    Unit unit;
+    assert_int_equal(generate_file(job, &unit, "examples/layer_norm.yaml", NULL, NULL), STATUS_OK);
+    const Step *step = &unit.plan->steps.at[0];
+    const Nest *nest = &unit.prog->nests.at[0];
+    assert_int_equal(step->phase_count, 3);
+    assert_int_equal(step->phases[0].loads.count, 1);
+    assert_int_equal(step->phases[1].loads.count, 0);
+    assert_int_equal(step->phases[2].loads.count, 2);
+    assert_int_equal(step->crossing[find_stmt(nest, OP_SUB, NULL, NULL)], CROSS_RECOMPUTE);
+    assert_int_equal(generate_file(job, &unit, "examples/softmax.yaml", NULL, NULL), STATUS_OK);
+    step = &unit.plan->steps.at[0];
+    assert_int_equal(step->crossing[find_stmt(&unit.prog->nests.at[0], OP_EXP, NULL, NULL)], CROSS_KEEP);
+    assert_int_equal(step->slice_count, step->tile.row_threads > 32 ? 2 : 0);
+}
+
+static void test_depth(void **state) {
+    Job *job = *state;
+    const Step *step = only_step(job, "examples/rms_norm.yaml", "N=4096", NULL);
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < 16; i++)
+        if (step->depth[i] > depth) depth = step->depth[i];
+    assert_int_equal(depth, 16 + 5 + 8); /* a thread's elements, a warp's butterfly, the warps */
+    step = only_step(job, "examples/rms_norm.yaml", "N=4096", "strategy=row_loop row_threads=32");
+    for (uint32_t i = 0; i < 16; i++)
+        if (step->depth[i] > depth) depth = step->depth[i];
+    assert_int_equal(depth, 128 + 5);
+}
+
+static const char rows_graph[] = "graph: rows\n"
+                                 "dims: {M: any, N: any}\n"
+                                 "inputs: {x: \"bf16[M, N]\"}\n"
+                                 "nodes: {y: \"softmax(x, dim=-1)\"}\n"
+                                 "outputs: {y: bf16}\n";
+
+/* Rows whose length is known at launch ask for a multiple there. */
+static void test_guards(void **state) {
+    Job *job = *state;
+    Unit unit;
+    if (generate_text(job, &unit, rows_graph, NULL, NULL) != STATUS_OK) fail_msg("%s", ir_job_report(job));
+    const Step *step = &unit.plan->steps.at[0];
+    assert_int_equal(step->strategy, STRATEGY_ROW_LOOP);
+    assert_true(step->column64);
+    assert_int_equal(step->variant_count, 2);
+    uint32_t aligned = 0, multiple = 0;
+    for (uint32_t g = 0; g < step->variants[0].guard_count; g++) {
+        const Guard *guard = &step->variants[0].guards[g];
+        assert_int_equal(guard->number, guard->kind == GUARD_ALIGNED ? 16 : 8);
+        *(guard->kind == GUARD_ALIGNED ? &aligned : &multiple) += 1;
+    }
+    assert_int_equal(aligned, 2);
+    assert_int_equal(multiple, 1);
+    assert_int_equal(step->variants[1].guard_count, 0);
+}
+
+static void test_refusals(void **state) {
+    static const struct {
+        const char *path, *why;
+    } cases[] = {
+        {"tests/pass/softmax_middle.yaml", "not generated yet: a reduction over other axes"},
+        {"tests/pass/two_orders.yaml", "not generated yet: a value stored between kernels"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Job *job = ir_job_create(NULL);
+        Unit unit;
+        assert_int_equal(generate_file(job, &unit, cases[i].path, NULL, NULL), STATUS_UNAVAILABLE);
+        if (!strstr(ir_job_report(job), cases[i].why)) fail_msg("%s", ir_job_report(job));
+        ir_job_free(job);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_tiles),     TEST(test_forced), TEST(test_impossible), TEST(test_in_place),
+        TEST(test_crossings), TEST(test_depth),  TEST(test_guards),     TEST(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
