@@ -128,6 +128,19 @@ Status rt_step_blocks(const RtProgram *program, uint32_t index, const RtScratch 
 
 /* ---- values whose legality depends on the dims ---- */
 
+/* "sum(x) of node y", as far as the graph's text and names tell. */
+static void say_value(const RtProgram *program, const Value *value, Text *why) {
+    enum { MOST = 60 }; /* bytes; a longer expression is not quoted */
+    const Unit *unit = program->unit;
+    const Place place = value->place;
+    if (!why) return;
+    bool quoted =
+        unit->text && place.count && place.count <= MOST && place.start + (uint64_t)place.count <= unit->count;
+    quoted = quoted && !memchr(unit->text + place.start, '\n', place.count);
+    if (quoted) rt_say(why, "%.*s%s", (int)place.count, unit->text + place.start, value->name ? " of " : "");
+    if (value->name || !quoted) rt_say(why, "%s%s", value->name ? "node " : "a node", value->name ? value->name : "");
+}
+
 static Status check_slice(const RtProgram *program, const Value *value, const RtScratch *scratch, Text *why) {
     const Shape *from = &program->unit->graph->values.at[value->arg[0]].shape;
     uint32_t d = 0;
@@ -142,8 +155,8 @@ static Status check_slice(const RtProgram *program, const Value *value, const Rt
         if (item->kind == ITEM_RANGE) known = known && evaluate(program, scratch, item->stop, &stop);
         if (known && 0 <= start && start <= stop && stop <= extent) continue;
         if (!known) return refuse_overflow(why, "the slice", value->name ? value->name : "a node");
-        rt_say(why, "node %s takes %lld:%lld of an extent of %lld", value->name ? value->name : "without a name",
-               (long long)start, (long long)stop, (long long)extent);
+        say_value(program, value, why);
+        rt_say(why, " takes %lld:%lld of an extent of %lld", (long long)start, (long long)stop, (long long)extent);
         return STATUS_USAGE;
     }
     return STATUS_OK;
@@ -163,8 +176,8 @@ static Status check_extreme(const RtProgram *program, const Value *value, const 
             kept_empty = true;
     }
     if (!consumed_empty || kept_empty) return STATUS_OK;
-    rt_say(why, "%s of no elements has no value%s%s", ir_reduction(value->reduction)->language,
-           value->name ? ": node " : "", value->name ? value->name : "");
+    rt_say(why, "%s of no elements has no value: ", ir_reduction(value->reduction)->language);
+    say_value(program, value, why);
     return STATUS_USAGE;
 }
 
@@ -258,6 +271,9 @@ static bool in_place(const RtProgram *program, uint32_t output, const ng_args *a
     int64_t offset;
     if (!evaluate(program, scratch, out->slice, &offset)) return false;
     if ((char *)args->tensors[out->inplace] + offset * in->element_bytes != (char *)args->tensors[output]) return false;
+    const Range whole = range_of(in, args->tensors[out->inplace], &scratch->spans[out->inplace]);
+    const Range part = range_of(out, args->tensors[output], &scratch->spans[output]);
+    if (part.start < whole.start || part.stop > whole.stop) return false; /* the slice ends beyond its input */
     uint32_t o = 0;
     for (uint32_t i = 0; i < in->tensor->shape.rank; i++) {
         if (tensor->inplace_items && tensor->inplace_items[i].kind == ITEM_AT) continue;
@@ -315,6 +331,9 @@ Status rt_program_check_tensors(const RtProgram *program, const ng_args *args, i
         rt_say(why, "unknown flags 0x%x", args->flags);
         return STATUS_USAGE;
     }
+    Status status = rt_program_sizes(program, args->dims, words, scratch, why);
+    if (!status) status = check_values(program, scratch, why);
+    if (status) return status;
     if (program->tensor_count && !args->tensors) {
         rt_say(why, "tensors is NULL");
         return STATUS_USAGE;
@@ -324,8 +343,6 @@ Status rt_program_check_tensors(const RtProgram *program, const ng_args *args, i
         rt_say(why, "scalars is NULL and %s has no default", program->graph->scalars.at[s].name);
         return STATUS_USAGE;
     }
-    Status status = rt_program_sizes(program, args->dims, words, scratch, why);
-    if (!status) status = check_values(program, scratch, why);
     for (uint32_t t = 0; !status && t < program->tensor_count; t++)
         status = check_pointer(program, t, args->tensors[t], &scratch->spans[t], why);
     for (uint32_t t = program->input_count; !status && t < program->tensor_count; t++) {

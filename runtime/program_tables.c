@@ -57,25 +57,34 @@ static void make_dims(Job *job, RtProgram *program) {
     }
 }
 
-/* Slices whose ends move with an any dim, and amax and amin that may be of nothing. */
+/* Whether dims decide that a slice or an index stays in its extent: ends that move, or an extent that does. */
+static bool slice_moves(const Graph *graph, const Value *value) {
+    const Shape *from = &graph->values.at[value->arg[0]].shape;
+    uint32_t d = 0;
+    for (uint32_t i = 0; i < value->item_count; i++) {
+        const Item *item = &value->items[i];
+        if (item->kind == ITEM_NEW_AXIS) continue;
+        const Poly extent = from->extent[d++];
+        if (item->kind == ITEM_AT && (uses_any_dim(graph, item->start) || uses_any_dim(graph, extent))) return true;
+        if (item->kind != ITEM_RANGE || (!item->start.count && ir_poly_equal(item->stop, extent))) continue;
+        if (uses_any_dim(graph, item->start) || uses_any_dim(graph, item->stop) || uses_any_dim(graph, extent))
+            return true;
+    }
+    return false;
+}
+
+static bool reduces_extreme(const Value *value) {
+    return value->op == OP_REDUCE && (value->reduction == REDUCTION_MAX || value->reduction == REDUCTION_MIN);
+}
+
+/* Slices that are legal for some dims only, and amax and amin that may be of nothing. */
 static void make_checked(Job *job, RtProgram *program) {
     const Graph *graph = program->unit->graph;
     program->checked = IR_NEW_ARRAY(job, uint32_t, graph->values.count);
     for (uint32_t v = 0; v < graph->values.count; v++) {
         const Value *value = &graph->values.at[v];
-        bool check = false;
-        if (value->op == OP_INDEX) {
-            for (uint32_t i = 0; i < value->item_count; i++) {
-                const Item *item = &value->items[i];
-                if (item->kind == ITEM_RANGE)
-                    check |= uses_any_dim(graph, item->stop) || uses_any_dim(graph, item->start);
-                if (item->kind == ITEM_AT) check = true;
-            }
-        }
-        if (value->op == OP_REDUCE && (value->reduction == REDUCTION_MAX || value->reduction == REDUCTION_MIN)) {
-            const Shape *shape = &graph->values.at[value->arg[0]].shape;
-            for (uint32_t d = 0; d < shape->rank; d++) check |= value->dims >> d & 1;
-        }
+        bool check = value->op == OP_INDEX && slice_moves(graph, value);
+        if (reduces_extreme(value)) check = value->dims != 0;
         if (check) program->checked[program->checked_count++] = v;
     }
 }

@@ -118,7 +118,10 @@ void cli_fail(Cli *cli, int status, const char *format, ...) {
 
 void cli_fail_why(Cli *cli, ng_status status, ng_text *why) {
     if (!why->count) cli_fail(cli, (int)status, "%s", ng_status_name(status));
-    cli_diagnose(cli, why->bytes, why->count);
+    if (strstr(why->bytes, ": error: ")) /* diagnostics name their own place */
+        cli_diagnose(cli, why->bytes, why->count);
+    else
+        cli_note(cli, "error: %s", why->bytes);
     keep_json(cli);
     if (cli->json) cJSON_AddStringToObject(cli->json, "error", why->bytes);
     leave(cli, (int)status);

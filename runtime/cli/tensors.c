@@ -31,7 +31,11 @@ void cli_tensor_make(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t 
                      int64_t misalign, Tensor *tensor) {
     tensor->arg = cli_arg(cli, opened, role, index);
     ng_status status = ng_arg_shape(opened->program, role, index, dims, tensor->extent, tensor->stride);
-    if (status != NG_OK) cli_fail(cli, (int)status, "%s: these dims give it no legal shape", tensor->arg.name);
+    if (status != NG_OK) { /* some tensor's, not only this one's: the library has the words */
+        ng_text why = {0};
+        ng_launch_check(opened->program, &(ng_args){.size = sizeof(ng_args), .dims = dims}, &why);
+        cli_fail_why(cli, status, &why);
+    }
     int64_t low = 0, high = 1, bytes, count = 1;
     bool overflow = false, empty = false;
     for (int axis = 0; axis < tensor->arg.rank; axis++) empty |= tensor->extent[axis] == 0;

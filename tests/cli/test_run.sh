@@ -77,6 +77,14 @@ check "changes the result" test "$(hashes)" != "$first"
 check "an unknown scalar" refuses 2 "did you mean eps" $norm $small --scalar esp=1
 check "a scalar that is no number" refuses 2 "expected a number" $norm $small --scalar eps=x
 
+# what is legal for some dims only
+printf 'graph: head\ndims: {M: any}\ninputs: {x: "f32[M]"}\nnodes: {y: "x[:3] * 2", z: "x[2:]"}\noutputs: {y: f32, z: f32}\n' >"$scratch/head.yaml"
+check "a slice up to the end" run 0 "$scratch/head.yaml" -D M=3 --check
+check "a slice beyond it" refuses 2 "^normgen: error: x.:3. takes 0:3 of an extent of 2$" "$scratch/head.yaml" -D M=2
+check "a slice of nothing" refuses 2 "error: extent 0 of z is -2" "$scratch/head.yaml" -D M=0
+check "said as JSON too" run 2 "$scratch/head.yaml" -D M=2 --json
+check "in one value" says '"error":.*takes 0:3'
+
 # in place and not: the same bits
 add=examples/add_rms_norm.yaml
 check "in place" run 0 $add $small --check

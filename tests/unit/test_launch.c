@@ -379,7 +379,7 @@ static void test_grid(void **state) {
     assert_says(fixture, "2^62");
 }
 
-/* amax of nothing, and a slice whose end moves past its input. */
+/* amax of nothing, and slices that end past their input, since the end moves or since the extent does. */
 static void test_values(void **state) {
     Fixture *fixture = *state;
     Job *job = fixture->job;
@@ -390,14 +390,19 @@ static void test_values(void **state) {
                     {ITEM_RANGE, ir_poly_int(job, 0), ir_poly_symbol(job, 1), 0}};
     uint32_t slice = ir_graph_index(job, graph, 0, items, 2, (Place){0, 0});
     graph->values.at[slice].name = "head";
+    items[0].stop = ir_poly_int(job, 2); /* x[:2]: the end stays, the extent moves */
+    slice = ir_graph_index(job, graph, 0, items, 2, (Place){0, 0});
+    graph->values.at[slice].name = "pair";
     fixture->program = rt_program_create(job, &fixture->unit);
     fixture->recorder.kernel_count = 0;
     assert_int_equal(rt_program_load(fixture->program, &fixture->recorder.device, NULL, &fixture->why), STATUS_OK);
-    const int64_t empty[] = {0, 0}, short_of[] = {3, 4}, enough[] = {4, 4};
+    const int64_t empty[] = {0, 0}, short_of[] = {3, 4}, enough[] = {4, 4}, one[] = {1, 0};
     assert_int_equal(check(fixture, ARGS(.dims = empty)), STATUS_USAGE);
     assert_says(fixture, "amax of no elements");
     assert_int_equal(check(fixture, ARGS(.dims = short_of)), STATUS_USAGE);
     assert_says(fixture, "node head takes 0:4 of an extent of 3");
+    assert_int_equal(check(fixture, ARGS(.dims = one)), STATUS_USAGE);
+    assert_says(fixture, "node pair takes 0:2 of an extent of 1");
     assert_int_equal(check(fixture, ARGS(.dims = enough)), STATUS_OK);
 }
 
