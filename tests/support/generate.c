@@ -1,3 +1,4 @@
+/* Runs the compiler on a graph file, a text or a dump of the IR, as a test needs it. */
 #include "tests/support/generate.h"
 
 #include "tests/support/prog_case.h"

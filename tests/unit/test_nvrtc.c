@@ -96,7 +96,8 @@ static void test_no_spill(void **state) {
                 Case c = {.example = examples[e], .type = types[t], .columns = columns[n], .arch = 90};
                 int local_bytes = 0;
                 double ms = compile(job, &c, &local_bytes);
-                if (local_bytes) printf("%s E=%s N=%s: %d local bytes\n", c.example, c.type, c.columns, local_bytes), spilled++;
+                if (local_bytes)
+                    printf("%s E=%s N=%s: %d local bytes\n", c.example, c.type, c.columns, local_bytes), spilled++;
                 if (getenv("TEST_VERBOSE")) printf("%s E=%s N=%s: %.0f ms\n", c.example, c.type, c.columns, ms);
                 double *slot = n + 1 == sizeof columns / sizeof *columns ? &worst_16384 : &worst;
                 if (ms > *slot && e + n + t > 0) *slot = ms; /* the first call of a process loads NVRTC */
