@@ -51,8 +51,11 @@ static void put_heading(const Unit *unit, Text *out) {
     put_bufs(unit, BUF_SCALAR, "scalar", out);
     put_bufs(unit, BUF_OUT, "out", out);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step_line(unit, &unit->plan->steps.at[s], out);
-    ir_text_format(out, "//\n// Planned for sm_%d (%s), untuned. With nvcc give --fmad=false for the same bits.\n\n",
-                   target->arch, target->name);
+    ir_text_format(
+        out,
+        "//\n// Planned for sm_%d (%s), untuned. With nvcc give --fmad=false for the same bits.\n"
+        "// -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.\n\n",
+        target->arch, target->name);
 }
 
 /* ---- the texts ---- */
@@ -121,6 +124,12 @@ void gen_emit(Job *job, Unit *unit) {
     ir_text_put(&host, "}\n");
     put_host_entries(job, unit, &host);
     gen_emit_header(job, unit, &header);
-    unit->source = (Source){ir_text_string(&device), device.count, ir_text_string(&host), host.count,
-                            ir_text_string(&header), header.count};
+    unit->source = (Source){.device_text = ir_text_string(&device),
+                            .device_count = device.count,
+                            .host_text = ir_text_string(&host),
+                            .host_count = host.count,
+                            .header_text = ir_text_string(&header),
+                            .header_count = header.count};
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++)
+        unit->source.kernel_count += unit->plan->steps.at[s].variant_count;
 }

@@ -481,14 +481,16 @@ static void region_fill(void *state, const char *name, Text *out, int indent) {
 
 static void region_enter(void *state, uint32_t turn) { ((Emitter *)state)->phase = turn; }
 
-static void put_entry(Emitter *e, const Variant *variant, Text *out) {
-    ir_text_format(out, "\nNG_KERNEL __launch_bounds__(%d", e->step->tile.threads);
+/* index: among the unit's kernels. */
+static void put_entry(Emitter *e, const Variant *variant, uint32_t index, Text *out) {
+    ir_text_format(out, "\n#if !defined(NG_ONLY) || NG_ONLY == %u\n", index);
+    ir_text_format(out, "NG_KERNEL __launch_bounds__(%d", e->step->tile.threads);
     if (e->step->tile.min_ctas) ir_text_format(out, ", %d", e->step->tile.min_ctas);
     ir_text_format(out, ") void %s(", variant->kernel);
     gen_emit_params(e, out, true);
     ir_text_format(out, ") {\n    %s<%s>(", function_name(e), variant->wide ? "true" : "false");
     gen_emit_params(e, out, false);
-    ir_text_put(out, ");\n}\n");
+    ir_text_put(out, ");\n}\n#endif\n");
 }
 
 void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *out) {
@@ -503,6 +505,8 @@ void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *
     IR_REQUIRE(job, skeleton != NULL);
     gen_skeleton(job, skeleton->bytes, &(Skeleton){&e, region_wanted, region_fill, region_enter, step->phase_count},
                  out);
-    for (uint32_t i = 0; i < step->variant_count; i++) put_entry(&e, &step->variants[i], out);
+    uint32_t kernel = 0;
+    for (uint32_t s = 0; s < index; s++) kernel += unit->plan->steps.at[s].variant_count;
+    for (uint32_t i = 0; i < step->variant_count; i++) put_entry(&e, &step->variants[i], kernel + i, out);
     *site = e.site;
 }

@@ -17,7 +17,8 @@ typedef struct CudaDevice {
 } CudaDevice;
 
 struct RtModule {
-    CuModule handle;
+    uint32_t handle_count; /* one a kernel: each was compiled on its own */
+    CuModule *handles;
     RtKernel *kernels; /* a list of all that were asked for */
     pthread_mutex_t lock;
 };
@@ -54,8 +55,9 @@ static void leave(CudaDevice *cuda) {
 
 /* ---- building ---- */
 
-typedef struct Compile { /* one text */
+typedef struct Compile { /* one kernel of a text, or a text that does not say how many it has */
     const Source *source;
+    uint32_t kernel;
     int arch;
     Job *job; /* of its messages */
     Text why;
@@ -67,8 +69,12 @@ typedef struct Compile { /* one text */
 static void compile_work(Job *job, void *state) {
     Compile *compile = state;
     compile->why = ir_text(job);
-    compile->status =
-        rt_nvrtc_compile(compile->source, compile->arch, RT_CUBIN, &compile->cubin, &compile->count, &compile->why);
+    if (compile->source->kernel_count > 1)
+        compile->status = rt_nvrtc_compile_kernel(compile->source, compile->kernel, compile->arch, RT_CUBIN,
+                                                  &compile->cubin, &compile->count, &compile->why);
+    else
+        compile->status =
+            rt_nvrtc_compile(compile->source, compile->arch, RT_CUBIN, &compile->cubin, &compile->count, &compile->why);
 }
 
 static void compile_one(void *state, uint32_t index) {
@@ -78,28 +84,14 @@ static void compile_one(void *state, uint32_t index) {
     if (left) compile->status = left;
 }
 
-static Status load(CudaDevice *cuda, Compile *compile, RtModule **module, const char **call, CuResult *result) {
-    *module = NULL;
-    if (compile->status) return compile->status;
-    RtModule *made = calloc(1, sizeof *made);
-    if (!made) return STATUS_SYSTEM;
-    *call = "cuModuleLoadData";
-    *result = cuda->driver.module_load(&made->handle, compile->cubin);
-    if (*result) {
-        free(made);
-        return STATUS_NOT_COMPILED;
-    }
-    pthread_mutex_init(&made->lock, NULL);
-    *module = made;
-    return STATUS_OK;
-}
+static uint32_t part_count(const Source *source) { return source->kernel_count > 1 ? source->kernel_count : 1; }
 
 static void module_free(RtDevice *device, RtModule *module) {
     if (!module) return;
     CuResult result;
     CudaDevice *cuda = enter(device, &result);
     if (!result) {
-        cuda->driver.module_unload(module->handle);
+        for (uint32_t i = 0; i < module->handle_count; i++) cuda->driver.module_unload(module->handles[i]);
         leave(cuda);
     }
     while (module->kernels) {
@@ -108,33 +100,71 @@ static void module_free(RtDevice *device, RtModule *module) {
         module->kernels = next;
     }
     pthread_mutex_destroy(&module->lock);
+    free(module->handles);
     free(module);
 }
 
-/* The compiler runs once a text, all at the same time; what it why is added when everything is held by its owner. */
+/* Loads the `count` binaries of one text. *module may hold some of them on failure. */
+static Status load(CudaDevice *cuda, const Compile *parts, uint32_t count, RtModule **module, CuResult *result) {
+    for (uint32_t i = 0; i < count; i++)
+        if (parts[i].status) return parts[i].status;
+    RtModule *made = calloc(1, sizeof *made);
+    if (!made) return STATUS_SYSTEM;
+    pthread_mutex_init(&made->lock, NULL);
+    *module = made;
+    made->handles = calloc(count, sizeof *made->handles);
+    if (!made->handles) return STATUS_SYSTEM;
+    while (made->handle_count < count) {
+        *result = cuda->driver.module_load(&made->handles[made->handle_count], parts[made->handle_count].cubin);
+        if (*result) return STATUS_NOT_COMPILED;
+        made->handle_count++;
+    }
+    return STATUS_OK;
+}
+
+static Status load_all(RtDevice *device, const Source *const *sources, uint32_t count, const Compile *parts,
+                       RtModule **modules, const char **call, CuResult *result) {
+    *call = "cuCtxPushCurrent_v2";
+    CudaDevice *cuda = enter(device, result);
+    if (*result) return status_of(*result);
+    *call = "cuModuleLoadData";
+    Status status = STATUS_OK;
+    for (uint32_t i = 0; !status && i < count; i++) {
+        status = load(cuda, parts, part_count(sources[i]), &modules[i], result);
+        parts += part_count(sources[i]);
+    }
+    leave(cuda);
+    return status;
+}
+
+/* Every kernel of every text is compiled on its own, all at the same time: NVRTC holds a lock in its front end alone, a
+ * tenth of its work. What it said is added to why when everything is held by its owner. */
 static Status build(RtDevice *device, const Source *const *sources, uint32_t count, RtModule **modules, Text *why) {
-    Compile *compiles = calloc(count ? count : 1, sizeof *compiles);
+    uint32_t part = 0;
+    for (uint32_t i = 0; i < count; i++) part += part_count(sources[i]);
+    const uint32_t parts = part;
+    Compile *compiles = calloc(parts ? parts : 1, sizeof *compiles);
     if (!compiles) return STATUS_SYSTEM;
-    for (uint32_t i = 0; i < count; i++) compiles[i] = (Compile){.source = sources[i], .arch = device->target.arch};
-    rt_parallel(count, compile_one, compiles);
-    CuResult result = 0;
-    const char *call = "cuCtxPushCurrent_v2";
-    CudaDevice *cuda = enter(device, &result);
-    const bool entered = !result;
-    Status status = entered ? STATUS_OK : status_of(result);
+    part = 0;
     for (uint32_t i = 0; i < count; i++) {
         modules[i] = NULL;
-        if (!status) status = load(cuda, &compiles[i], &modules[i], &call, &result);
-        free(compiles[i].cubin);
+        for (uint32_t k = 0; k < part_count(sources[i]); k++)
+            compiles[part++] = (Compile){.source = sources[i], .kernel = k, .arch = device->target.arch};
     }
-    if (entered) leave(cuda);
+    rt_parallel(parts, compile_one, compiles);
+    CuResult result = 0;
+    const char *call;
+    Status status = load_all(device, sources, count, compiles, modules, &call, &result);
+    for (uint32_t i = 0; i < parts; i++) free(compiles[i].cubin);
     for (uint32_t i = 0; status && i < count; i++) {
         module_free(device, modules[i]);
         modules[i] = NULL;
     }
-    if (result) rt_cuda_say(&cuda->driver, why, call, result);
-    for (uint32_t i = 0; i < count; i++) {
-        if (compiles[i].job && compiles[i].why.count) rt_say(why, "%s", compiles[i].why.bytes);
+    if (result) rt_cuda_say(&((CudaDevice *)device)->driver, why, call, result);
+    bool told = false;
+    for (uint32_t i = 0; i < parts; i++) {
+        if (!told && compiles[i].job && compiles[i].why.count) rt_say(why, "%s", compiles[i].why.bytes);
+        told |= compiles[i].status != STATUS_OK; /* an error of the text is every kernel's */
         ir_job_free(compiles[i].job);
     }
     free(compiles);
@@ -156,6 +186,8 @@ static CuResult ready(const CudaDriver *driver, CuFunction function, uint32_t sh
     return driver->function_set(function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)shared_bytes);
 }
 
+enum { NOT_FOUND = 500 }; /* CUDA_ERROR_NOT_FOUND */
+
 static Status kernel(RtDevice *device, RtModule *module, const char *name, uint32_t shared_bytes, RtKernel **out,
                      Text *why) {
     CuResult result;
@@ -165,7 +197,9 @@ static Status kernel(RtDevice *device, RtModule *module, const char *name, uint3
     RtKernel *made = calloc(1, sizeof *made);
     if (made) {
         call = "cuModuleGetFunction";
-        result = cuda->driver.module_function(&made->function, module->handle, name);
+        result = NOT_FOUND;
+        for (uint32_t i = 0; result == NOT_FOUND && i < module->handle_count; i++)
+            result = cuda->driver.module_function(&made->function, module->handles[i], name);
         if (!result) result = ready(&cuda->driver, made->function, shared_bytes, &call);
     }
     leave(cuda);

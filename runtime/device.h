@@ -83,6 +83,9 @@ Status rt_cuda_query(int ordinal, Target *target, char name[128], uint64_t *memo
 /* NVRTC without a device: cubin or PTX of a device text for an architecture. The result is malloc'ed. */
 typedef enum RtBinary { RT_CUBIN, RT_PTX } RtBinary;
 Status rt_nvrtc_compile(const Source *source, int arch, RtBinary kind, char **bytes, size_t *count, Text *why);
+/* The same of one of the source's kernels, by its index below kernel_count. */
+Status rt_nvrtc_compile_kernel(const Source *source, uint32_t kernel, int arch, RtBinary kind, char **bytes,
+                               size_t *count, Text *why);
 bool rt_nvrtc_found(void);
 /* Registers, stack and spills that a cubin states for a kernel; false: not a cubin that holds it. */
 bool rt_cubin_facts(const char *cubin, size_t count, const char *kernel, RtFacts *facts);

@@ -47,10 +47,10 @@ FAKE(cuCtxPushCurrent_v2, (void *context), fake_cuda.stack[fake_cuda.depth++] = 
      if (fake_cuda.depth > fake_cuda.deepest) fake_cuda.deepest = fake_cuda.depth)
 FAKE(cuCtxSynchronize, (void), )
 FAKE(cuModuleLoadData, (void **module, const void *image), *module = malloc(1);
-     if (memcmp(image, "\177ELF", 4)) return 200; fake_cuda.modules++)
+     if (memcmp(image, "\177ELF", 4)) return 200; *(char *)*module = (char)fake_cuda.modules++)
 FAKE(cuModuleUnload, (void *module), free(module); fake_cuda.modules--)
-FAKE(cuModuleGetFunction, (void **function, void *module, const char *name), (void)module; *function = &fake_cuda;
-     if (strcmp(name, "k")) return 500)
+FAKE(cuModuleGetFunction, (void **function, void *module, const char *name), *function = &fake_cuda;
+     if (strcmp(name, "k") || *(char *)module != 1) return 500) /* it lies in the second module */
 FAKE(cuFuncGetAttribute, (int *value, int attribute, void *function), (void)function; *value = 30 + attribute)
 FAKE(cuFuncSetAttribute, (void *function, int attribute, int value), (void)function;
      if (attribute == 8) fake_cuda.shared_bytes = value)

@@ -60,8 +60,13 @@ typedef struct Use {
 
 /* All that the library asks of a device, until something fails. */
 static Status use_device(Use *use, Text *why) {
-    static const char text[] = "extern \"C\" __global__ void k(float *p) { p[0] = 1; }";
-    const Source source = {.device_text = text, .device_count = sizeof text - 1};
+    static const char text[] = "#if !defined(NG_ONLY) || NG_ONLY == 0\n"
+                               "extern \"C\" __global__ void j(float *p) { p[0] = 1; }\n"
+                               "#endif\n"
+                               "#if !defined(NG_ONLY) || NG_ONLY == 1\n"
+                               "extern \"C\" __global__ void k(float *p) { p[0] = 1; }\n"
+                               "#endif\n";
+    const Source source = {.device_text = text, .device_count = sizeof text - 1, .kernel_count = 2};
     const Source *sources[] = {&source};
     Status status = rt_cuda_open(0, &use->device, why);
     if (status) return status;
@@ -111,6 +116,7 @@ static void test_use(void **state) {
     assert_int_equal(fake->grid, 7);
     assert_int_equal(fake->block, 64);
     assert_int_equal(fake->launches, 1);
+    assert_int_equal(fake->modules, 2); /* each kernel was compiled on its own */
     assert_int_equal(fake->deepest, 2);
     RtKernel *none;
     assert_int_equal(use.device->ops->kernel(use.device, use.module, "other", 0, &none, &why), STATUS_NOT_COMPILED);
