@@ -1,7 +1,8 @@
 /* axes: the fewest axes that say the same, the same ones in nests that fuse may join.
  *
  * needs   Prog of lower
- * gives   no axis of extent 1; pointwise nests split into row and inner as the reductions they could join; neighbours
+ * gives   no axis of extent 1; pointwise nests split into row and inner as the reductions they could join; linked nests
+ *         split to their common refinement, where one's axes are products of the other's, in loop order; neighbours
  *         merged where stride[outer] = extent[inner]*stride[inner] in every access of every nest of a family (equal
  *         axes, joined by a tmp or a full read), unless an index value runs along one of them; letters by the order of
  *         the data's dims
@@ -98,6 +99,106 @@ static void split_pointwise(Job *job, Prog *prog, Nest *nest) {
     gen_nest_change_axes(job, prog, nest, &change);
 }
 
+/* ---- the common refinement ---- */
+
+typedef struct Parts { /* what each axis of a nest becomes: its parts, the outermost first */
+    uint32_t count;
+    uint32_t of[IR_MAX_AXES]; /* the old axis */
+    Poly extent[IR_MAX_AXES];
+} Parts;
+
+/* Cuts axes [from, to) of a and [from_b, to_b) of b at the same places; false where that cannot be. */
+static bool refine_side(Job *job, const Poly *a, uint32_t from, uint32_t to, const Poly *b, uint32_t from_b,
+                        uint32_t to_b, Parts *a_parts, Parts *b_parts) {
+    Poly x = {0}, y = {0}, rest;
+    uint32_t i = from, k = from_b;
+    bool a_open = false, b_open = false; /* part of an axis is left */
+    while (i < to && k < to_b) {
+        if (!a_open) x = a[i];
+        if (!b_open) y = b[k];
+        a_open = b_open = false;
+        if (a_parts->count == IR_MAX_AXES || b_parts->count == IR_MAX_AXES || !x.count || !y.count) return false;
+        Poly part = x;
+        if (!ir_poly_equal(x, y)) {
+            if (ir_poly_div(job, x, y, &rest))
+                a_open = true, part = y;
+            else if (ir_poly_div(job, y, x, &rest))
+                b_open = true;
+            else
+                return false;
+        }
+        a_parts->of[a_parts->count] = i;
+        a_parts->extent[a_parts->count++] = part;
+        b_parts->of[b_parts->count] = k;
+        b_parts->extent[b_parts->count++] = part;
+        if (a_open)
+            x = rest;
+        else
+            i++;
+        if (b_open)
+            y = rest;
+        else
+            k++;
+    }
+    return i == to && k == to_b;
+}
+
+static void split_axes(Job *job, Prog *prog, Nest *nest, const Parts *parts) {
+    AxisChange change = {.axis_count = parts->count};
+    uint32_t order[IR_MAX_AXES];
+    Poly factor = ir_poly_int(job, 1);
+    for (uint32_t k = parts->count; k-- > 0;) {
+        bool overflow = false;
+        if (k + 1 == parts->count || parts->of[k + 1] != parts->of[k]) factor = ir_poly_int(job, 1);
+        change.mask[parts->of[k]] |= (uint32_t)1 << k;
+        change.source[k] = parts->of[k];
+        change.factor[k] = factor;
+        change.axes[k].extent = ir_prog_size(job, prog, parts->extent[k]);
+        change.row_count += parts->of[k] < nest->row_count;
+        factor = ir_poly_mul(job, factor, parts->extent[k], &overflow);
+        IR_REQUIRE(job, !overflow);
+        order[k] = gen_axis_order(nest->axes[parts->of[k]].id) * IR_MAX_AXES + k;
+    }
+    for (uint32_t k = 0; k < parts->count; k++) {
+        uint32_t before = 0;
+        for (uint32_t m = 0; m < parts->count; m++) before += order[m] < order[k];
+        change.axes[k].id = gen_axis_letter(before, parts->count, k >= change.row_count);
+    }
+    gen_nest_change_axes(job, prog, nest, &change);
+}
+
+/* Both touch some buffer, so that they might be joined. */
+static bool share_buffer(const Nest *a, const Nest *b) {
+    for (uint32_t i = 0; i < a->accesses.count; i++)
+        for (uint32_t k = 0; k < b->accesses.count; k++)
+            if (a->accesses.at[i].buf == b->accesses.at[k].buf) return true;
+    return false;
+}
+
+/* Splits the axes of two nests until they are equal; false where they are, or cannot be made so. */
+static bool refine(Job *job, Prog *prog, Nest *a, Nest *b) {
+    if (!a->axis_count || !b->axis_count || gen_same_axes(a, b) || !share_buffer(a, b)) return false;
+    Poly x[IR_MAX_AXES], y[IR_MAX_AXES];
+    for (uint32_t i = 0; i < a->axis_count; i++) x[i] = ir_size_poly(job, prog, a->axes[i].extent);
+    for (uint32_t i = 0; i < b->axis_count; i++) y[i] = ir_size_poly(job, prog, b->axes[i].extent);
+    Parts a_parts = {0}, b_parts = {0};
+    if (!refine_side(job, x, 0, a->row_count, y, 0, b->row_count, &a_parts, &b_parts) ||
+        !refine_side(job, x, a->row_count, a->axis_count, y, b->row_count, b->axis_count, &a_parts, &b_parts))
+        return false;
+    split_axes(job, prog, a, &a_parts);
+    split_axes(job, prog, b, &b_parts);
+    return true;
+}
+
+static void refine_all(Job *job, Prog *prog) {
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t n = 0; n < prog->nests.count; n++)
+            for (uint32_t m = 0; m < n; m++)
+                if (refine(job, prog, &prog->nests.at[m], &prog->nests.at[n])) again = true;
+    }
+}
+
 /* ---- merging ---- */
 
 static bool linked(const Prog *prog, const Nest *a, const Nest *b) {
@@ -185,6 +286,7 @@ void gen_axes(Job *job, Unit *unit) {
     Prog *prog = unit->prog;
     for (uint32_t n = 0; n < prog->nests.count; n++) drop_ones(job, prog, &prog->nests.at[n]);
     for (uint32_t n = 0; n < prog->nests.count; n++) split_pointwise(job, prog, &prog->nests.at[n]);
+    refine_all(job, prog);
     uint32_t *family = find_families(job, prog);
     for (uint32_t n = 0; n < prog->nests.count; n++)
         if (family[n] == n) merge_family(job, prog, family, n);

@@ -183,7 +183,7 @@ static uint32_t add_operation(Builder *build, uint32_t id, const Map *map) {
     Lower *lower = build->lower;
     const Value *value = &lower->graph->values.at[id];
     DType dtypes[3] = {DTYPE_F32, DTYPE_F32, DTYPE_F32};
-    uint32_t args[3];
+    uint32_t args[3] = {0};
     for (uint32_t i = 0; i < value->arg_count; i++) {
         const Map *own =
             gen_map_operand(build->job, map, &lower->values[id].shape, &lower->values[value->arg[i]].shape);
@@ -407,6 +407,7 @@ static const Map *carried_map(Builder *build, uint32_t id) {
     Lower *lower = build->lower;
     const Value *reduce = &lower->graph->values.at[build->reduce];
     const Extents *arg = &lower->values[reduce->arg[0]].shape, *own = &lower->values[id].shape;
+    IR_REQUIRE(build->job, build->root != NULL);
     Map *map = IR_NEW(build->job, Map);
     map->rank = own->rank;
     uint8_t from = 0;

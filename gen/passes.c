@@ -58,9 +58,9 @@ void gen_print(Text *text, const Unit *unit, uint32_t pass) {
 }
 
 /* Two reductions that combine the same elements, whether or not they keep the dims. */
-static bool same_reduction(const Value *a, const Value *b) {
-    return a->op == OP_REDUCE && b->op == OP_REDUCE && a->reduction == b->reduction && a->arg[0] == b->arg[0] &&
-           a->dims == b->dims;
+static bool same_reduction(const Unit *unit, const Value *a, const Value *b) {
+    return a->op == OP_REDUCE && b->op == OP_REDUCE && a->reduction == b->reduction && a->dims == b->dims &&
+           unit->stands_for[a->arg[0]] == unit->stands_for[b->arg[0]];
 }
 
 uint32_t *gen_depths(Job *job, const Unit *unit) {
@@ -78,7 +78,7 @@ uint32_t *gen_depths(Job *job, const Unit *unit) {
     /* where two were merged, the one that is left stands for both */
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < count && !depth[i] && unit->expanded->values.at[i].op == OP_REDUCE; k++)
-            if (same_reduction(&unit->expanded->values.at[i], &unit->expanded->values.at[k])) depth[i] = depth[k];
+            if (same_reduction(unit, &unit->expanded->values.at[i], &unit->expanded->values.at[k])) depth[i] = depth[k];
     }
     return depth;
 }

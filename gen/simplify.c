@@ -74,11 +74,11 @@ static uint32_t add(Simplify *simplify, const Value *value) {
 
 static bool is_number(const Graph *graph, uint32_t id, double number) {
     const Value *value = &graph->values.at[id];
-    double found;
+    uint64_t bits; /* compared, so that 0 is not -0 */
     if (value->op != OP_CONST) return false;
     if (ir_dtype(value->dtype)->kind != KIND_FLOAT) return (double)(int64_t)value->bits == number;
-    memcpy(&found, &value->bits, sizeof found);
-    return !memcmp(&found, &number, sizeof found);
+    memcpy(&bits, &number, sizeof bits);
+    return value->bits == bits;
 }
 
 static bool is_float(const Value *value) { return ir_dtype(value->dtype)->kind == KIND_FLOAT; }
@@ -203,6 +203,8 @@ void gen_simplify(Job *job, Unit *unit) {
         *output = from->outputs.at[i];
         output->value = simplify.id[output->value];
     }
+    unit->stands_for = IR_NEW_ARRAY(job, uint32_t, count + 1);
+    for (uint32_t i = 0; i < count; i++) unit->stands_for[i] = simplify.to->values.at[simplify.id[i]].origin;
     drop_dead(&simplify);
     unit->graph = simplify.to;
 }

@@ -70,6 +70,11 @@ static void choose_base(Writer *w) {
         int64_t value = sizes[below(w, sizeof sizes / sizeof sizes[0])];
         while (product * value > MAX_ELEMENTS || (w->base_rank > 3 && value > 8)) value = 1 + value / 3;
         if (product * value > MAX_ELEMENTS) value = 1;
+        if (d && product * w->base[d - 1].value <= MAX_ELEMENTS && chance(w, 6)) { /* square: sizes tell nothing */
+            w->base[d] = w->base[d - 1];
+            if (w->base[d].value) product *= w->base[d].value;
+            continue;
+        }
         if (chance(w, 2)) value = 0;
         if (value) product *= value;
         w->base[d] = add_dim(w, value, chance(w, 55));

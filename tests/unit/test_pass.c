@@ -201,10 +201,39 @@ static void test_worked_example(void **state) {
     ir_job_free(job);
 }
 
+/* Every reduction of the graph that the oracle evaluates has the depth of the statement that stands for it: of the
+ * copies of amax that the two exp of softmax and its sum expand to, and of sums that keep dims and sums that do not. */
+static void run_depths(Job *job, void *state) {
+    uint32_t *counts = state;
+    size_t count;
+    const char *text = case_file(job, "tests/pass/depths.yaml", &count);
+    GenOptions options = {.target = gen_target(90), .verify = true};
+    Unit unit;
+    gen_run(job, &unit, "depths.yaml", text, count, &options, gen_pass_find("schedule"));
+    uint32_t *depth = gen_depths(job, &unit);
+    for (uint32_t i = 0; i < unit.expanded->values.count; i++) {
+        if (unit.expanded->values.at[i].op != OP_REDUCE) continue;
+        counts[0]++;
+        counts[1] += depth[i] > 0 && depth[i] < 5000;
+    }
+}
+
+static void test_depths(void **state) {
+    (void)state;
+    Job *job = ir_job_create(NULL);
+    uint32_t counts[2] = {0, 0};
+    Status status = ir_job_run(job, run_depths, counts);
+    if (status != STATUS_OK) fail_msg("%s", ir_job_report(job));
+    assert_int_equal(counts[0], counts[1]);
+    assert_true(counts[0] >= 5);
+    ir_job_free(job);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_worked_example),
+        cmocka_unit_test(test_depths),
     };
     return cmocka_run_group_tests_name("pass", tests, NULL, NULL);
 }
