@@ -9,6 +9,7 @@
 //   kernel  f0: row_registers, row_threads=256 rows=1 vector=4 chunks=4 min_ctas=3; 2 phases; moves 32768*M + 16384 bytes
 //
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
+// -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.
 
 #define NG_HELPER __device__ __forceinline__
 #define NG_KERNEL extern "C" __global__
@@ -273,17 +274,21 @@ NG_HELPER void add_rms_norm_f0(const ng_bf16 *__restrict__ p_x, const ng_bf16 *p
     }
 }
 
+#if !defined(NG_ONLY) || NG_ONLY == 0
 NG_KERNEL __launch_bounds__(256, 3) void add_rms_norm_f0_aligned(const ng_bf16 *__restrict__ p_x,
         const ng_bf16 *p_residual, const float *__restrict__ p_weight, float c_eps, ng_bf16 *__restrict__ p_y,
         ng_bf16 *p_h, ng_i64 d_M) {
     add_rms_norm_f0<true>(p_x, p_residual, p_weight, c_eps, p_y, p_h, d_M);
 }
+#endif
 
+#if !defined(NG_ONLY) || NG_ONLY == 1
 NG_KERNEL __launch_bounds__(256, 3) void add_rms_norm_f0_any(const ng_bf16 *__restrict__ p_x,
         const ng_bf16 *p_residual, const float *__restrict__ p_weight, float c_eps, ng_bf16 *__restrict__ p_y,
         ng_bf16 *p_h, ng_i64 d_M) {
     add_rms_norm_f0<false>(p_x, p_residual, p_weight, c_eps, p_y, p_h, d_M);
 }
+#endif
 
 #if defined(__NVCC__) && !defined(__CUDACC_RTC__)
 // ---- the launcher ----

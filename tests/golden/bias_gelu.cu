@@ -6,6 +6,7 @@
 //   kernel  n0: pointwise, threads=256 vector=4 chunks=1 min_ctas=4; 1 phase; moves 12288*M + 12288 bytes
 //
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
+// -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.
 
 #define NG_HELPER __device__ __forceinline__
 #define NG_KERNEL extern "C" __global__
@@ -202,15 +203,19 @@ NG_HELPER void bias_gelu_n0(const ng_bf16 *__restrict__ p_x, const float *__rest
     }
 }
 
+#if !defined(NG_ONLY) || NG_ONLY == 0
 NG_KERNEL __launch_bounds__(256, 4) void bias_gelu_n0_aligned(const ng_bf16 *__restrict__ p_x,
         const float *__restrict__ p_bias, ng_bf16 *__restrict__ p_y, ng_i64 d_M) {
     bias_gelu_n0<true>(p_x, p_bias, p_y, d_M);
 }
+#endif
 
+#if !defined(NG_ONLY) || NG_ONLY == 1
 NG_KERNEL __launch_bounds__(256, 4) void bias_gelu_n0_any(const ng_bf16 *__restrict__ p_x,
         const float *__restrict__ p_bias, ng_bf16 *__restrict__ p_y, ng_i64 d_M) {
     bias_gelu_n0<false>(p_x, p_bias, p_y, d_M);
 }
+#endif
 
 #if defined(__NVCC__) && !defined(__CUDACC_RTC__)
 // ---- the launcher ----

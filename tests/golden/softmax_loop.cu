@@ -5,6 +5,7 @@
 //   kernel  f0: row_loop, row_threads=64 rows=1 vector=8 chunks=2 min_ctas=16; 3 phases; moves 4000*M bytes
 //
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
+// -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.
 
 #define NG_HELPER __device__ __forceinline__
 #define NG_KERNEL extern "C" __global__
@@ -286,15 +287,19 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
     }
 }
 
+#if !defined(NG_ONLY) || NG_ONLY == 0
 NG_KERNEL __launch_bounds__(64, 16) void softmax_f0_aligned(const ng_bf16 *__restrict__ p_x,
         ng_bf16 *__restrict__ p_y, ng_i64 d_M) {
     softmax_f0<true>(p_x, p_y, d_M);
 }
+#endif
 
+#if !defined(NG_ONLY) || NG_ONLY == 1
 NG_KERNEL __launch_bounds__(64, 16) void softmax_f0_any(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__ p_y,
         ng_i64 d_M) {
     softmax_f0<false>(p_x, p_y, d_M);
 }
+#endif
 
 #if defined(__NVCC__) && !defined(__CUDACC_RTC__)
 // ---- the launcher ----
