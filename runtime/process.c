@@ -45,7 +45,7 @@ int rt_memory_file(void) {
     int file = memfd_create("normgen", MFD_CLOEXEC);
     if (file < 0 || file >= FIRST_DESCRIPTOR) return file;
     int moved = fcntl(file, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
-    int error = errno;
+    int error = moved < 0 && errno == EINVAL ? EMFILE : errno; /* EINVAL: no descriptor so high is allowed */
     close(file);
     errno = error;
     return moved;

@@ -2,6 +2,7 @@
  * every verb: cli.h). */
 #include "runtime/cli/cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +46,18 @@ static _Noreturn void print_version(Cli *cli) {
     cli_finish(cli, NG_OK);
 }
 
+/* A standard descriptor that came closed would be the next file opened, and take what is meant for the terminal. Filled
+ * the wrong way round, it still fails to be read or written. */
+static void fill_standard(void) {
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) _exit(NG_SYSTEM);
+}
+
 int main(int argc, char **argv) {
     Cli cli = {0};
+    fill_standard();
     signal(SIGPIPE, SIG_IGN); /* a closed standard output is an error of write, with its message */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file beyond the limit */
     signal(SIGINT, interrupted);
     const char *no_color = getenv("NO_COLOR");
     cli.color = isatty(STDERR_FILENO) && !(no_color && *no_color);

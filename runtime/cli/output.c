@@ -162,6 +162,22 @@ static void sync_folder(const char *path) {
     free(folder);
 }
 
+/* A new file beside the target, of the target's mode where there is one; its name goes to *name. A name that a killed
+ * command left behind is passed over. */
+static int create_beside(const char *target, Buf *name) {
+    enum { TRIES = 100 };
+    struct stat old;
+    int fd = -1;
+    for (int i = 0; i < TRIES && fd < 0; i++) {
+        name->count = 0;
+        buf_format(name, "%s.%ld.%d.part", target, (long)getpid(), i);
+        fd = open(name->bytes, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST) return -1;
+    }
+    if (fd >= 0 && stat(target, &old) == 0) fchmod(fd, old.st_mode & 0777);
+    return fd;
+}
+
 void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t count) {
     if (!strcmp(path, "-")) {
         for (size_t i = 0; i < count; i++) buf_bytes(&cli->out, pieces[i].bytes, pieces[i].count);
@@ -177,9 +193,7 @@ void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t coun
     char *target = special ? NULL : realpath(path, NULL); /* through a link, so that the link stays */
     if (!target) target = cli_copy(path);
     Buf beside = {0};
-    buf_format(&beside, "%s.%ld.part", target, (long)getpid());
-    int fd = open(special ? path : beside.bytes,
-                  special ? O_WRONLY | O_CLOEXEC : O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = special ? open(path, O_WRONLY | O_CLOEXEC) : create_beside(target, &beside);
     if (fd < 0) fail_write(cli, path, NULL);
     const char *part = special ? NULL : beside.bytes;
     for (size_t i = 0; i < count; i++) {

@@ -60,6 +60,8 @@ int cli_gen(Cli *cli) {
     const char *path = cli_value(cli, OPTION_OUTPUT), *header = cli_value(cli, OPTION_HEADER);
     if (header && !strcmp(header, "-") && (!path || !strcmp(path, "-")))
         cli_fail(cli, NG_USAGE, "--header=- and the kernels cannot both go to standard output; give -o FILE");
+    if (header && path && !strcmp(header, path))
+        cli_fail(cli, NG_USAGE, "-o and --header both name %s: each needs a file of its own", path);
     Opened opened = cli_open(cli, cli_context(cli, false), NULL);
     ng_text source = cli_text(cli, &opened, NG_TEXT_CUDA, NULL);
     if (header) {

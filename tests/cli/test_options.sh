@@ -99,6 +99,8 @@ check "gen -o says nothing" silent
 check "gen -o writes what gen prints" cmp -s "$scratch/a.cu" "$scratch/first.cu"
 check "gen --header" grep -q "int layer_norm_launch(" "$scratch/a.h"
 check "gen: both on standard output" refuses 2 "cannot both" gen $graph --header=-
+check "gen: both into one file" refuses 2 "each needs a file of its own" gen $graph -o "$scratch/one" --header="$scratch/one"
+check "gen: so it is not there" test ! -e "$scratch/one"
 check "gen: header alone on standard output" run 0 gen $graph -o "$scratch/a.cu" --header=-
 check "gen: that header" says "layer_norm_workspace_bytes"
 check "gen leaves no part behind" test -z "$(ls "$scratch" | grep part)"
@@ -107,6 +109,16 @@ full() { "$normgen" gen $graph 2>"$err" >/dev/full; [ $? -eq 6 ] && grep -q "No 
 check "gen onto a full standard output" full
 broken() { (sleep 0.3; exec true) | cat >/dev/null; { "$normgen" ops 2>"$err"; echo $? >"$scratch/code"; } | true; [ "$(cat "$scratch/code")" -eq 6 ] || [ "$(cat "$scratch/code")" -eq 0 ]; }
 check "a closed pipe ends with 6, not by a signal" broken
+limited() { (ulimit -f 1; "$normgen" gen $graph -o "$scratch/limit.cu" 2>"$err"); [ $? -eq 6 ] && grep -q "File too large" "$err"; }
+check "gen beyond the limit of a file" limited
+check "leaves nothing" test -z "$(ls "$scratch" | grep limit)"
+closed() { "$normgen" gen $graph -o "$scratch/closed.cu" <&- >&- 2>&- && cmp -s "$scratch/closed.cu" "$scratch/first.cu"; }
+check "gen -o with nothing open" closed
+unheard() { "$normgen" check "$scratch/warn.yaml" >&- 2>&-; [ $? -eq 6 ]; }
+check "a closed standard output ends with 6" unheard
+stale() { sh -c ': >"$1.$$.0.part"; exec "$2" gen "$3" -o "$1"' sh "$scratch/s.cu" "$normgen" $graph; }
+check "gen beside what others left" stale
+rm -f "$scratch"/s.cu.*
 check "gen into no folder" refuses 6 "No such file" gen $graph -o "$scratch/no/a.cu"
 check "gen onto a folder" refuses 6 "Is a directory" gen $graph -o "$scratch"
 echo old >"$scratch/old.cu"
