@@ -16,16 +16,20 @@ const char *gen_axis_name(Emitter *e, uint32_t axis) {
     return ir_format(e->job, "a_%c", e->nest->axes[axis].id);
 }
 
-/* " + index*stride", with the sign of a number's stride; nothing for stride 0. index64: the index is an int and the
- * product may pass it. */
-static void put_term(Emitter *e, Text *text, const char *index, Size stride, bool index64) {
-    if (ir_size_is(stride, 0)) return;
-    bool negative = stride.kind == SIZE_INT && stride.value < 0;
-    Size size = negative ? ir_size_int(-stride.value) : stride;
+/* Joins a term to those before it by its sign, and returns its size without the sign. */
+static Size put_sign(Text *text, Size size) {
+    bool negative = size.kind == SIZE_INT && size.value < 0;
     if (text->count > 0)
         ir_text_put(text, negative ? " - " : " + ");
     else if (negative)
         ir_text_put(text, "-");
+    return negative ? ir_size_int(-size.value) : size;
+}
+
+/* index*stride; nothing for stride 0. index64: the index is an int and the product may pass it. */
+static void put_term(Emitter *e, Text *text, const char *index, Size stride, bool index64) {
+    if (ir_size_is(stride, 0)) return;
+    Size size = put_sign(text, stride);
     if (ir_size_is(size, 1))
         ir_text_put(text, index);
     else
@@ -33,14 +37,7 @@ static void put_term(Emitter *e, Text *text, const char *index, Size stride, boo
 }
 
 static void put_offset(Emitter *e, Text *text, Size offset) {
-    if (ir_size_is(offset, 0)) return;
-    bool negative = offset.kind == SIZE_INT && offset.value < 0;
-    Size size = negative ? ir_size_int(-offset.value) : offset;
-    if (text->count > 0)
-        ir_text_put(text, negative ? " - " : " + ");
-    else if (negative)
-        ir_text_put(text, "-");
-    ir_text_put(text, gen_size_text(e, size));
+    if (!ir_size_is(offset, 0)) ir_text_put(text, gen_size_text(e, put_sign(text, offset)));
 }
 
 /* Offset and the terms of row axes. */
