@@ -547,7 +547,8 @@ NG_HELPER ng_u32 ng_shuffle_word(ng_u32 value, int distance, int lanes) {
     return __shfl_xor_sync(mask, value, distance);
 }
 #else
-NG_HELPER ng_u64 ng_shuffle_word(int site, ng_u64 value, int distance) {
+NG_HELPER ng_u64 ng_shuffle_word(int site, ng_u64 value, int distance, int lanes) {
+    if (distance >= lanes) ng_api->fail("a shuffle reaches beyond its lanes");
     return ng_api->shuffle((ng_u32)site, value, ng_api->thread() % 32 ^ (ng_u32)distance);
 }
 #endif
@@ -557,8 +558,8 @@ NG_HELPER float ng_shuffle_xor(int, float value, int distance, int lanes) {
     return ng_f32(ng_shuffle_word(ng_bits_f32(value), distance, lanes));
 }
 #else
-NG_HELPER float ng_shuffle_xor(int site, float value, int distance, int) {
-    return ng_f32((ng_u32)ng_shuffle_word(site, ng_bits_f32(value), distance));
+NG_HELPER float ng_shuffle_xor(int site, float value, int distance, int lanes) {
+    return ng_f32((ng_u32)ng_shuffle_word(site, ng_bits_f32(value), distance, lanes));
 }
 #endif
 //@ ng_shuffle_xor i64
@@ -569,8 +570,8 @@ NG_HELPER ng_i64 ng_shuffle_xor(int, ng_i64 value, int distance, int lanes) {
     return (ng_i64)(low | (ng_u64)high << 32);
 }
 #else
-NG_HELPER ng_i64 ng_shuffle_xor(int site, ng_i64 value, int distance, int) {
-    return (ng_i64)ng_shuffle_word(site, (ng_u64)value, distance);
+NG_HELPER ng_i64 ng_shuffle_xor(int site, ng_i64 value, int distance, int lanes) {
+    return (ng_i64)ng_shuffle_word(site, (ng_u64)value, distance, lanes);
 }
 #endif
 //@ ng_shuffle_xor f64
@@ -581,8 +582,8 @@ NG_HELPER double ng_shuffle_xor(int, double value, int distance, int lanes) {
     return ng_f64(low | (ng_u64)high << 32);
 }
 #else
-NG_HELPER double ng_shuffle_xor(int site, double value, int distance, int) {
-    return ng_f64(ng_shuffle_word(site, ng_bits_f64(value), distance));
+NG_HELPER double ng_shuffle_xor(int site, double value, int distance, int lanes) {
+    return ng_f64(ng_shuffle_word(site, ng_bits_f64(value), distance, lanes));
 }
 #endif
 //@ ng_shuffle_xor bool
@@ -591,7 +592,7 @@ NG_HELPER bool ng_shuffle_xor(int, bool value, int distance, int lanes) {
     return ng_shuffle_word(value, distance, lanes) != 0;
 }
 #else
-NG_HELPER bool ng_shuffle_xor(int site, bool value, int distance, int) {
-    return ng_shuffle_word(site, value, distance) != 0;
+NG_HELPER bool ng_shuffle_xor(int site, bool value, int distance, int lanes) {
+    return ng_shuffle_word(site, value, distance, lanes) != 0;
 }
 #endif

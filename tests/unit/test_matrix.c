@@ -6,10 +6,10 @@
  * A way is how the columns are known: fixed (a number, rows in registers where they fit), any (an argument, rows of any
  * length) and loop (a number, rows of any length all the same); unless sizes are chosen the last two take fewer. One
  * test is one example in one way at one N and one element type; its programs (contiguous and padded rows) run at each M
- * with aligned and misaligned pointers, in each order of the host device's lanes. The first run of a program at an M is
- * compared with the oracle, the others must give the same bits. Outputs are filled with NaN before, and what lies
- * between padded rows must stay as it was. --compare-host (cuda) checks the host device too and prints how many
- * elements of the two have equal bits. NORMGEN_TEST_REDUCED (set for the sanitizer builds): fewer sizes. */
+ * with aligned and misaligned pointers, in place and not, in each order of the host device's lanes. The first run of a
+ * program at an M is compared with the oracle, the others must give the same bits. Outputs are filled with NaN before,
+ * and what lies between padded rows must stay as it was. --compare-host (cuda) checks the host device too and prints
+ * how many elements of the two have equal bits. NORMGEN_TEST_REDUCED (set for the sanitizer builds): fewer sizes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,16 +174,22 @@ static void close_memory(Memory *memory) {
     }
 }
 
-/* Everything as before a launch: inputs filled, the rest NaN. An in-place output shares its input's memory when told.
- */
-static void fill_memory(Memory *memory, const RtProgram *program, bool shifted, bool in_place) {
+typedef struct Pointers { /* how a launch's differ from aligned ones apart from each other */
+    uint32_t shift;       /* elements */
+    uint32_t tensor;      /* that is shifted, or IR_NONE: all are */
+    bool in_place;        /* outputs that may be are */
+} Pointers;
+
+/* Everything as before a launch: inputs filled, the rest NaN. */
+static void fill_memory(Memory *memory, const RtProgram *program, Pointers pointers) {
     for (uint32_t t = 0; t < memory->count; t++) {
-        size_t shift = shifted ? (size_t)program->tensors[t].element_bytes : 0;
+        size_t shift = pointers.shift * (size_t)program->tensors[t].element_bytes;
+        if (pointers.tensor != IR_NONE && pointers.tensor != t) shift = 0;
         memset(memory->block[t], 0xff, memory->bytes[t] + 2 * BORDER);
         memory->tensor[t] = memory->block[t] + BORDER + shift;
         if (memory->fresh[t]) memcpy(memory->tensor[t], memory->fresh[t], memory->bytes[t] - shift);
         uint32_t input = program->tensors[t].inplace;
-        if (in_place && input != IR_NONE) memory->tensor[t] = memory->tensor[input];
+        if (pointers.in_place && input != IR_NONE) memory->tensor[t] = memory->tensor[input];
     }
 }
 
@@ -213,8 +219,8 @@ typedef struct Outcome {
 } Outcome;
 
 static bool launch(Program *program, RtProgram *on, Memory *memory, const RtScratch *sizes, const int64_t *dims,
-                   bool shifted, bool in_place, bool verify, Outcome *outcome) {
-    fill_memory(memory, on, shifted, in_place);
+                   Pointers pointers, bool verify, Outcome *outcome) {
+    fill_memory(memory, on, pointers);
     ng_args args = {.size = sizeof args, .tensors = memory->tensor, .dims = dims};
     ng_report report = {.size = sizeof report, .outputs = outcome->outputs};
     Status status = rt_program_run(on, NULL, &args, verify, 0, &report);
@@ -222,7 +228,7 @@ static bool launch(Program *program, RtProgram *on, Memory *memory, const RtScra
         program->failure = ir_format(program->job, "%s", report.why.bytes ? report.why.bytes : "?");
     ng_text_free(&report.why);
     for (uint32_t t = memory->inputs; t < memory->count && status == STATUS_OK; t++) {
-        if (borders_hold(memory, on, sizes, t, in_place)) continue;
+        if (borders_hold(memory, on, sizes, t, pointers.in_place)) continue;
         program->failure = "bytes outside an output were written";
         return false;
     }
@@ -263,10 +269,16 @@ static bool run_host_too(Run *run, Program *program, Memory *memory, const RtScr
         memcpy(gpu[t], memory->tensor[t], memory->bytes[t]);
     }
     Outcome outcome = {0};
-    bool ok = launch(program, program->host, memory, sizes, dims, false, false, true, &outcome);
+    bool ok = launch(program, program->host, memory, sizes, dims, (Pointers){0, IR_NONE, false}, true, &outcome);
     if (ok) compare_devices(run, memory, program->program, sizes, gpu);
     for (uint32_t t = 0; t < MAX_TENSORS; t++) free(gpu[t]);
     return ok;
+}
+
+static bool has_in_place(const RtProgram *program) {
+    for (uint32_t t = 0; t < program->tensor_count; t++)
+        if (program->tensors[t].inplace != IR_NONE) return true;
+    return false;
 }
 
 static bool run_rows(Run *run, Program *program, const char *rows) {
@@ -288,10 +300,15 @@ static bool run_rows(Run *run, Program *program, const char *rows) {
             program->failure = ir_text_string(&why);
             ok = false;
         }
-        for (uint32_t shifted = 0; shifted < 2 && ok; shifted++) {
-            bool is_first = d == 0 && shifted == 0;
+        /* the second order moves one tensor after the other off its alignment, by half an access at least */
+        const uint32_t alone = (uint32_t)(dims[0] + dims[1]) % memory.count;
+        const Pointers pointers[] = {{0, IR_NONE, false},
+                                     d == 1 ? (Pointers){2, alone, false} : (Pointers){1, IR_NONE, true},
+                                     {0, IR_NONE, true}};
+        for (uint32_t p = 0; p < (d != 1 && has_in_place(program->program) ? 3 : 2) && ok; p++) {
+            bool is_first = d == 0 && p == 0;
             Outcome *to = is_first ? &first : &outcome;
-            ok = launch(program, program->program, &memory, &sizes, dims, shifted, d % 2 == 0 && shifted, is_first, to);
+            ok = launch(program, program->program, &memory, &sizes, dims, pointers[p], is_first, to);
             if (ok && !is_first) ok = same_bits(program, &memory, &first, to);
             run->launches++;
             for (uint32_t o = 0; o < memory.count - memory.inputs; o++) run->elements += to->outputs[o].elements;
