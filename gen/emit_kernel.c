@@ -376,11 +376,17 @@ static const char *function_name(Emitter *e) {
     return ir_copy_text(e->job, kernel, strlen(kernel) - strlen(e->step->variants[0].label) - 1);
 }
 
+static bool has_lanes(const Phase *phase) {
+    return phase->stmts.count + phase->reduces.count + phase->stores.count > 0;
+}
+
 static void fill_head(Emitter *e, Text *out) {
     const Tile *tile = &e->step->tile;
     ir_text_format(out, "template <bool WIDE>\nNG_HELPER void %s(", function_name(e));
     gen_emit_params(e, out, true);
-    ir_text_format(out, ") {\n    using Column = %s;\n", e->step->column64 ? "ng_i64" : "int");
+    ir_text_put(out, ") {\n");
+    if (strategy(e) == STRATEGY_POINTWISE && !has_lanes(&e->step->phases[0])) return; /* single elements only */
+    ir_text_format(out, "    using Column = %s;\n", e->step->column64 ? "ng_i64" : "int");
     if (strategy(e) == STRATEGY_POINTWISE) {
         ir_text_format(out, "    constexpr int THREADS = %d, VECTOR = %d, CHUNKS = %d;\n", tile->threads, tile->vector,
                        tile->chunks);
@@ -407,7 +413,7 @@ static bool region_wanted(void *state, const char *name) {
             if (!is_late(e, phase->loads.at[i])) return true;
         return false;
     }
-    if (strcmp(name, "lanes") == 0) return phase->stmts.count + phase->reduces.count + phase->stores.count > 0;
+    if (strcmp(name, "lanes") == 0) return has_lanes(phase);
     IR_BREACH(e->job, "a skeleton asks for `%s`", name);
 }
 

@@ -97,6 +97,10 @@ check "gen writes the same bytes each time" cmp -s "$out" "$scratch/first.cu"
 check "gen -o" run 0 gen $graph -o "$scratch/a.cu" --header="$scratch/a.h"
 check "gen -o says nothing" silent
 check "gen -o writes what gen prints" cmp -s "$scratch/a.cu" "$scratch/first.cu"
+printf 'graph: some\ndims: {M: any, N: {max: 9, multiple: 3}}\ninputs: {x: "f32[M, N]", m: "f32[M]"}\nnodes: {y: "amax(x, -1)", z: "m[2:5]"}\noutputs: {y: f32, z: f32}\n' >"$scratch/some.yaml"
+check "gen: the launcher refuses dims" prints "d_N < 0 .. d_N > 9ll .. d_N % 3ll != 0. return cudaErrorInvalidValue" gen "$scratch/some.yaml"
+check "gen: and slices" says "if .d_M - 5 < 0. return cudaErrorInvalidValue"
+check "gen: and extremes" says "if ..d_N == 0. && d_M != 0. return cudaErrorInvalidValue"
 check "gen --header" grep -q "int layer_norm_launch(" "$scratch/a.h"
 check "gen: both on standard output" refuses 2 "cannot both" gen $graph --header=-
 check "gen: both into one file" refuses 2 "each needs a file of its own" gen $graph -o "$scratch/one" --header="$scratch/one"

@@ -85,6 +85,11 @@ check "a slice of nothing" refuses 2 "error: extent 0 of z is -2" "$scratch/head
 check "said as JSON too" run 2 "$scratch/head.yaml" -D M=2 --json
 check "in one value" says '"error":.*takes 0:3'
 
+printf 'graph: one\ndims: {M: any}\ninputs: {x: "f32[M]"}\nnodes: {y: "x[1] * 2", z: "1.0 + 2"}\noutputs: {y: f32, z: f32}\n' >"$scratch/one.yaml"
+check "kernels of one element" run 0 "$scratch/one.yaml" -D M=3 --check
+quiet() { [ ! -s "$err" ] || { cat "$err"; return 1; }; }
+check "compile without a warning" quiet
+
 # in place and not: the same bits
 add=examples/add_rms_norm.yaml
 check "in place" run 0 $add $small --check
