@@ -339,6 +339,7 @@ static uint32_t add_tmp(Lower *lower, uint32_t id) {
 static void store(Builder *build, uint32_t id, uint32_t stmt, uint32_t buf, const Map *map, const Poly *stride,
                   Place place) {
     Lower *lower = build->lower;
+    IR_REQUIRE(build->job, build->nest.stmts.at != NULL);
     Buf *to = &lower->prog->bufs.at[buf];
     Kind from_kind = ir_dtype(build->nest.stmts.at[stmt].dtype)->kind, kind = ir_dtype(to->dtype)->kind;
     DType dtype = build->nest.stmts.at[stmt].dtype;
