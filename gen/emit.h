@@ -46,7 +46,7 @@ const char *gen_comment_text(Job *job, const char *bytes, size_t count, size_t m
 
 const char *gen_axis_name(Emitter *e, uint32_t axis); /* its index: "row", "c" or "a_h" */
 /* The pointer of an access at the current row, column (or lane v, within: each lane its own) and phase. */
-const char *gen_address(Emitter *e, uint32_t access, bool each_lane);
+const char *gen_address(Emitter *e, uint32_t id, bool each_lane);
 bool gen_has_base(const Emitter *e, uint32_t access); /* it has a pointer for its row */
 const char *gen_base_name(Emitter *e, uint32_t access);
 void gen_emit_bases(Emitter *e, Text *out, int indent);
@@ -57,7 +57,7 @@ const char *gen_left(Emitter *e); /* elements from this access's first to the ro
 /* ---- kernels (gen/emit_kernel.c) ---- */
 
 /* The kernels of one step: a function of both variants, and an entry for each. */
-void gen_emit_step(Job *job, const Unit *unit, uint32_t step, int *site, Text *out);
+void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *out);
 void gen_emit_params(Emitter *e, Text *out, bool types);
 
 /* ---- skeletons (gen/emit_skeleton.c) ---- */

@@ -222,6 +222,7 @@ static void check_keys(Reader *reader, const Doc *map) {
     Key *keys = IR_NEW_ARRAY(reader->job, Key, map->size);
     for (uint32_t i = 0; i < map->size; i++) {
         keys[i] = (Key){map->keys[i], i};
+        /* all keys below size are there. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         if (map->keys[i]->style == DOC_PLAIN && strcmp(map->keys[i]->text, "<<") == 0)
             ir_stop_at(reader->job, STATUS_REJECTED, map->keys[i]->place, "merge keys are not allowed in a graph file");
     }
