@@ -136,6 +136,19 @@ fuzzers: $(BUILD)/fuzz_graph $(BUILD)/fuzz_safetensors
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcli.a $(BUILD)/libnormgen.a
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libcli.a $(BUILD)/libnormgen.a $(LIBS)
 
+#? make bench-compile  what ng_compile takes with NVRTC, for every example (BENCH_ROUNDS=7, BENCH_COLUMNS=0,384,...)
+BENCH_ROUNDS ?= 7
+BENCH_COLUMNS ?= 0,384,1024,4096,8192,16384
+.PHONY: bench-compile
+bench-compile: $(BUILD)/bench/compile_time $(BUILD)/fake/libcuda.so.1
+	FAKE_CUDA=$(BUILD)/fake/libcuda.so.1 $< -r $(BENCH_ROUNDS) -n $(BENCH_COLUMNS) $(sort $(wildcard examples/*.yaml))
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libnormgen.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libnormgen.a $(LIBS)
+$(BUILD)/fake/libcuda.so.1: tests/fake/cuda.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,libcuda.so.1 -o $@ $<
+
 #? make clean      remove build/
 clean:
 	rm -rf build
