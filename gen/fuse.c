@@ -8,8 +8,8 @@
  * breaks  "one reduction a nest"
  *
  * Gates: equal axes and maps; the nest graph stays acyclic; memory overwritten in place is read by the store's map
- * alone (a nest that reads it stands before the one that overwrites it, so its loads come first); at most
- * `fuse_statements` statements and `fuse_reads` full reads. */
+ * alone, before the store, which comes behind all that may read it again; at most `fuse_statements` statements and
+ * `fuse_reads` full reads. */
 #include "gen/gen.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
@@ -128,12 +128,17 @@ static bool makes_cycle(const Fuse *fuse, uint32_t i, uint32_t j) {
     return false;
 }
 
+static bool overwrites(const Prog *prog, const Nest *nest, const Stmt *stmt) {
+    return stmt->op == OP_STORE && prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
+}
+
 /* Adds the statements of `from`; with `first`, whose statements are there already as first_id, loads of what it stored
- * become the values themselves. */
-static void add_stmts(Fuse *fuse, Nest *to, const Nest *from, const Nest *first, const uint32_t *first_id,
-                      uint32_t *id) {
+ * become the values themselves. Stores in place wait for a second call. */
+static void add_stmts(Fuse *fuse, Nest *to, const Nest *from, const Nest *first, const uint32_t *first_id, uint32_t *id,
+                      bool in_place) {
     for (uint32_t i = 0; i < from->stmts.count; i++) {
         Stmt stmt = from->stmts.at[i];
+        if (overwrites(fuse->prog, from, &stmt) != in_place) continue;
         uint32_t value = first && stmt.op == OP_LOAD ? stored_value(fuse->prog, first, from, &stmt) : IR_NONE;
         if (value != IR_NONE) {
             id[i] = first_id[value];
@@ -155,8 +160,10 @@ static Nest join(Fuse *fuse, const Nest *a, const Nest *b) {
     memset(&nest.accesses, 0, sizeof nest.accesses);
     uint32_t *a_id = IR_NEW_ARRAY(fuse->job, uint32_t, a->stmts.count + 1);
     uint32_t *b_id = IR_NEW_ARRAY(fuse->job, uint32_t, b->stmts.count + 1);
-    add_stmts(fuse, &nest, a, NULL, NULL, a_id);
-    add_stmts(fuse, &nest, b, a, a_id, b_id);
+    add_stmts(fuse, &nest, a, NULL, NULL, a_id, false);
+    add_stmts(fuse, &nest, b, a, a_id, b_id, false);
+    add_stmts(fuse, &nest, a, NULL, NULL, a_id, true);
+    add_stmts(fuse, &nest, b, a, a_id, b_id, true);
     nest.class = gen_nest_reduces(&nest) ? CLASS_ROW : CLASS_POINTWISE;
     nest.name = ir_format(fuse->job, "%s %s", a->name, b->name);
     return nest;
