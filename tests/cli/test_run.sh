@@ -8,7 +8,9 @@ scratch=$(mktemp -d) || exit 6
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out err=$scratch/err
 export NO_COLOR=1
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_may_return_null=1" # memory that is not there is exit 6
+for name in ASAN_OPTIONS TSAN_OPTIONS; do # memory that is not there is exit 6, not the end
+    eval "export $name=\"\${$name:+\$$name:}allocator_may_return_null=1\""
+done
 run() { # CODE ARGUMENTS of run
     wanted=$1
     shift
