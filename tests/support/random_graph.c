@@ -22,12 +22,19 @@ typedef struct Node {
     const char *dtype;
 } Node;
 
+typedef struct Part { /* a slice of an input, which an output may be written to */
+    uint32_t input;
+    const char *text;
+    Node shape;
+} Part;
+
 typedef struct Writer {
     Job *job;
     Random random;
     uint32_t flags;
     RandomGraph graph;
     IR_LIST(Node) nodes;
+    IR_LIST(Part) parts;
     Extent base[IR_MAX_RANK];
     uint32_t base_rank;
     uint32_t row_dims; /* RANDOM_ROWS_ONLY: reductions consume so many last dims of the base */
@@ -460,6 +467,9 @@ static void add_slice(Writer *w) {
         node.extent[node.rank++] = (Extent){"1", 1, true};
     }
     ir_text_put(&text, "]");
+    for (uint32_t i = 0; i < w->nodes.count; i++)
+        if (w->nodes.at[i].is_input && !strcmp(w->nodes.at[i].name, a->name) && !strstr(ir_text_string(&text), "None"))
+            *IR_PUSH(w->job, &w->parts) = (Part){i, ir_text_string(&text), node};
     add_node(w, &node, a->kind, ir_text_string(&text));
 }
 
@@ -508,6 +518,18 @@ static void add_reshape(Writer *w) {
 
 /* ---- outputs ---- */
 
+static bool same_shape(const Node *a, const Node *b) {
+    if (a->rank != b->rank) return false;
+    for (uint32_t d = 0; d < a->rank; d++)
+        if (strcmp(a->extent[d].text, b->extent[d].text)) return false;
+    return true;
+}
+
+static void write_in_place(Writer *w, const char *name, const char *of, uint32_t input, const char *where) {
+    ir_text_format(&w->outputs, "  %s: {dtype: %s, inplace: \"%s\"%s}\n", name, w->nodes.at[input].dtype, where, of);
+    w->nodes.at[input].is_input = false; /* one writer */
+}
+
 static void add_output(Writer *w, const Node *node, uint32_t number_of) {
     const char *dtype = pick_text(w, float_dtypes, 3);
     const char *name = node->name, *of = "";
@@ -515,14 +537,16 @@ static void add_output(Writer *w, const Node *node, uint32_t number_of) {
         name = ir_format(w->job, "o%u", number_of);
         of = ir_format(w->job, ", of: %s", node->name);
     }
+    for (uint32_t i = 0; i < w->parts.count; i++) {
+        const Part *part = &w->parts.at[i];
+        if (w->nodes.at[part->input].is_input && same_shape(node, &part->shape) && chance(w, 70)) {
+            write_in_place(w, name, of, part->input, part->text);
+            return;
+        }
+    }
     for (uint32_t i = 0; i < w->nodes.count && chance(w, 60); i++) {
-        const Node *input = &w->nodes.at[i];
-        if (!input->is_input || input->rank != node->rank) continue;
-        bool same = true;
-        for (uint32_t d = 0; d < node->rank; d++) same = same && !strcmp(node->extent[d].text, input->extent[d].text);
-        if (!same) continue;
-        ir_text_format(&w->outputs, "  %s: {dtype: %s, inplace: %s%s}\n", name, input->dtype, input->name, of);
-        w->nodes.at[i].is_input = false; /* one writer */
+        if (!w->nodes.at[i].is_input || !same_shape(node, &w->nodes.at[i])) continue;
+        write_in_place(w, name, of, i, w->nodes.at[i].name);
         return;
     }
     if (*of)

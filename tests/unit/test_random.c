@@ -24,7 +24,7 @@ typedef struct Hits {
     uint32_t rank[IR_MAX_RANK + 1];
     uint32_t op[OP_COUNT];
     uint32_t reduction[REDUCTION_COUNT];
-    uint32_t stride_0, padded, transposed, inplace, empty, ones, scalars, several_outputs;
+    uint32_t stride_0, padded, transposed, inplace, slices, empty, ones, scalars, several_outputs;
     uint32_t joined, gate_class, gate_axes, gate_cycle, gate_statements, gate_reads, gate_alias, gate_map;
     uint64_t elements, unbounded;
 } Hits;
@@ -232,6 +232,7 @@ static void count_graph(Trial *trial, const Graph *graph) {
     for (uint32_t i = 0; i < graph->outputs.count; i++) {
         hits->dtype[graph->outputs.at[i].dtype]++;
         hits->inplace += graph->outputs.at[i].inplace != IR_NONE;
+        hits->slices += graph->outputs.at[i].inplace_items != NULL;
     }
     hits->scalars += graph->scalars.count > 0;
     hits->several_outputs += graph->outputs.count > 1;
@@ -349,6 +350,7 @@ static void print_hits(const Hits *hits, uint32_t *missing) {
     print_hit(hits->padded, "padded", true, missing);
     print_hit(hits->transposed, "transposed", true, missing);
     print_hit(hits->inplace, "in-place", true, missing);
+    print_hit(hits->slices, "in-place-slice", true, missing);
     print_hit(hits->empty, "empty", true, missing);
     print_hit(hits->ones, "extent-1", true, missing);
     print_hit(hits->scalars, "scalars", true, missing);
