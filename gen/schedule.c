@@ -283,4 +283,5 @@ void gen_schedule(Job *job, Unit *unit) {
     unit->plan->name = unit->prog->name;
     unit->plan->workspace_bytes = ir_poly_int(job, 0);
     for (uint32_t i = 0; i < unit->prog->nests.count; i++) plan_nest(job, unit, i);
+    gen_knobs_met(job, unit);
 }

@@ -160,6 +160,8 @@ static int elements_a_thread(const Planner *p) {
 }
 
 static int round_threads(int64_t threads) {
+    const int64_t most = 2048; /* more than any CTA has: rows of any length come here */
+    if (threads > most) threads = most;
     if (threads > 32) return (int)((threads + 31) / 32 * 32);
     int power = 1;
     while (power < threads) power *= 2;
@@ -220,15 +222,28 @@ static void plan_loop(Planner *p) {
 /* Rows a CTA: small rows share CTAs of 128 threads, a warp a row CTAs of 64 (256 columns: 0.937 of a copy). */
 static int default_rows(int row_threads) { return row_threads > 32 ? 1 : (row_threads == 32 ? 64 : 128) / row_threads; }
 
+/* The knob that was forced bears the blame, the first of two. */
+_Noreturn static void refuse_either(Planner *p, KnobId first, KnobId second, const char *why) {
+    const KnobId id = forced_int(p, first) ? first : second;
+    refuse_knob(p, id, forced_int(p, id), why);
+}
+
+static void check_elements(Planner *p, KnobId other) {
+    const Tile *tile = &p->step->tile;
+    if ((int64_t)tile->chunks * tile->vector > 256)
+        refuse_either(p, KNOB_CHUNKS, other, "a thread holds at most 256 elements");
+}
+
 static void check_rows(Planner *p) {
     Tile *tile = &p->step->tile;
-    if (tile->threads > 1024) refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has at most 1024 threads");
+    if ((int64_t)tile->row_threads * tile->rows > 1024)
+        refuse_either(p, KNOB_ROWS, KNOB_ROW_THREADS, "a CTA has at most 1024 threads");
+    tile->threads = tile->row_threads * tile->rows;
     bool power = (tile->row_threads & (tile->row_threads - 1)) == 0;
     if (tile->row_threads % 32 != 0 && (!power || tile->row_threads > 32))
         refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16, 32 nor a multiple of 32");
+    check_elements(p, KNOB_ROW_THREADS);
     if (p->step->strategy != STRATEGY_ROW_REGISTERS) return;
-    if ((int64_t)tile->chunks * tile->vector > 256)
-        refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "a thread's registers hold at most 256 elements");
     if (p->columns > (int64_t)tile->row_threads * tile->chunks * tile->vector)
         refuse_knob(p, KNOB_CHUNKS, tile->chunks, "the tile is shorter than the row");
 }
@@ -253,14 +268,13 @@ static void plan_rows(Planner *p) {
         tile->row_threads = threads;
         if (p->step->strategy == STRATEGY_ROW_REGISTERS) {
             int64_t needed = ceil_div(p->columns, (int64_t)threads * tile->vector);
-            if (needed > 256) refuse_knob(p, KNOB_ROW_THREADS, threads, "too many elements a thread for registers");
+            if (needed > 256) refuse_knob(p, KNOB_ROW_THREADS, threads, "a thread holds at most 256 elements");
             tile->chunks = needed < 1 ? 1 : (int)needed;
         }
     }
     if (chunks) tile->chunks = chunks;
     int rows = forced_int(p, KNOB_ROWS);
     tile->rows = rows ? rows : default_rows(tile->row_threads);
-    tile->threads = tile->row_threads * tile->rows;
     check_rows(p);
 }
 
@@ -273,6 +287,7 @@ static void plan_pointwise(Planner *p) {
     tile->row_threads = tile->threads;
     tile->rows = 1;
     if (tile->threads > 1024) refuse_knob(p, KNOB_THREADS, threads, "a CTA has at most 1024 threads");
+    check_elements(p, KNOB_VECTOR);
     gen_plan_phases(p);
 }
 
@@ -302,6 +317,12 @@ static int default_min_ctas(const Planner *p) {
     return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;
 }
 
+static int threads_per_sm(const Planner *p) {
+    const Target *target = p->unit->options.target;
+    const int arch = target ? target->arch : 90;
+    return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
+}
+
 void gen_plan_tile(Planner *p) {
     plan_vector(p);
     if (p->step->strategy == STRATEGY_POINTWISE)
@@ -310,5 +331,7 @@ void gen_plan_tile(Planner *p) {
         plan_rows(p);
     int min_ctas = forced_int(p, KNOB_MIN_CTAS);
     if (min_ctas > 32) refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has room for at most 32 CTAs");
+    if ((int64_t)min_ctas * p->step->tile.threads > threads_per_sm(p))
+        refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has no room for so many threads");
     p->step->tile.min_ctas = min_ctas ? min_ctas : default_min_ctas(p);
 }

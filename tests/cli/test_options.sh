@@ -142,6 +142,21 @@ check "gen --batch-invariant" run 0 gen $graph --batch-invariant
 check "gen --time-passes" run 0 gen $graph --time-passes
 check "times on standard error" warns "^lower +[0-9.]+ us"
 
+# a forced knob holds or fails
+check "--set of a kernel that is not there" refuses 2 "no kernel 'n7'; the kernels are f0" gen $graph --set=n7.vector=4
+check "--set of a kernel what is the graph's" refuses 2 "of the whole graph" gen $graph --set=f0.fuse=off
+check "--set of a kernel that is there" run 0 gen $graph --set=f0.vector=4
+check "--set that no kernel takes" refuses 4 "pointwise ones would" gen $graph --set=threads=64
+check "--set rows of no rows" refuses 4 "those that work by rows would" gen examples/bias_gelu.yaml --set=rows=2
+check "--set another strategy" refuses 4 "strategy=row_loop is not possible" gen examples/bias_gelu.yaml --set=strategy=row_loop
+check "--set names the knob to blame" refuses 4 "row_threads=1025 is not possible" gen $graph --set=row_threads=1025
+check "--set beyond an int" refuses 4 "at most 1024 threads" gen $graph --set=row_threads=65536 --set=rows=65536
+check "--set too many elements" refuses 4 "at most 256 elements" gen $graph --set=strategy=row_loop --set=chunks=1000000
+check "--set too many threads an SM" refuses 4 "no room for so many threads" gen $graph --set=min_ctas=8 --set=row_threads=512
+check "--fix against -D" refuses 2 "says M=4" gen $graph --fix=M=3 -D M=4
+check "--fix with -D" run 0 gen $graph --fix=M=3 -D M=3
+check "the longest rows" run 0 gen $graph -D N=4611686018427387903
+
 # ---- ir and explain
 check "ir" prints "^prog layer_norm" ir $graph
 check "ir --after=parse is a graph file" run 0 ir $graph --after=parse
