@@ -231,6 +231,7 @@ static void put_extreme_check(Job *job, const Graph *graph, const Value *value, 
     Text empty = ir_text(job), kept = ir_text(job);
     for (uint32_t d = 0; d < from->rank; d++) {
         const bool consumed = value->dims >> d & 1;
+        if (ir_size_is_positive(graph, from->extent[d])) continue;
         Text *text = consumed ? &empty : &kept;
         if (consumed && text->count) ir_text_put(text, " || ");
         ir_text_format(text, consumed ? "%s == 0" : " && %s != 0",
@@ -286,6 +287,7 @@ void gen_emit_header(Job *job, const Unit *unit, Text *out) {
     ir_text_put(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     ir_text_put(out, "/* Bytes of workspace that a launch with these dims needs; 0: it may be NULL. */\n");
     ir_text_format(out, "%s;\n", ir_text_string(&workspace));
-    ir_text_put(out, "/* Device pointers; stream: a cudaStream_t. Enqueues and returns a cudaError_t; dims that the graph does not\n   allow are cudaErrorInvalidValue. */\n");
+    ir_text_put(out, "/* Device pointers; stream: a cudaStream_t. Enqueues and returns a cudaError_t; dims that the "
+                     "graph does not\n   allow are cudaErrorInvalidValue. */\n");
     ir_text_format(out, "%s;\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n", ir_text_string(&launch));
 }

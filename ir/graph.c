@@ -372,8 +372,24 @@ static bool slice_moves(const Graph *graph, const Value *value) {
     return false;
 }
 
+bool ir_size_is_positive(const Graph *graph, Poly size) {
+    bool some = false;
+    for (uint32_t t = 0; t < size.count; t++) {
+        bool fixed = true;
+        if (size.terms[t].coefficient < 0) return false;
+        for (uint32_t d = 0; d < IR_MAX_DEGREE && size.terms[t].symbol[d] != IR_NO_SYMBOL; d++)
+            fixed &= graph->dims.at[size.terms[t].symbol[d]].value > 0;
+        some |= fixed;
+    }
+    return some;
+}
+
 bool ir_value_needs_check(const Graph *graph, const Value *value) {
     if (value->op == OP_INDEX) return slice_moves(graph, value);
     if (value->op != OP_REDUCE) return false;
-    return (value->reduction == REDUCTION_MAX || value->reduction == REDUCTION_MIN) && value->dims != 0;
+    if (value->reduction != REDUCTION_MAX && value->reduction != REDUCTION_MIN) return false;
+    const Shape *from = &graph->values.at[value->arg[0]].shape;
+    for (uint32_t d = 0; d < from->rank; d++)
+        if ((value->dims >> d & 1) && !ir_size_is_positive(graph, from->extent[d])) return true;
+    return false;
 }

@@ -134,6 +134,9 @@ check "a tensor's dtype" refuses 2 "input gamma is f32" $norm --input gamma="$y:
 check "an unknown input" refuses 2 "did you mean gamma" $norm --input gama="$y:y" $small
 check "an unknown tensor" refuses 2 "no tensor z" $norm --input x="$y:z" $small
 check "--input without =" refuses 2 "expected NAME=FILE:TENSOR" $norm --input x
+piped() { "$normgen" run --device=host $norm --inputs=- -D N=33 <"$scratch/in.safetensors" >"$out" 2>"$err" && says "^input +gamma f32.33. from -$"; }
+check "--inputs from standard input" piped
+check "a scalar beyond all numbers" refuses 2 "expected a number" $norm $small --scalar eps=1e999
 check "no such file" refuses 6 "No such file" $norm --inputs="$scratch/none"
 head -c 30 "$y" >"$scratch/cut"
 check "a file cut short" refuses 6 "cut short" $norm --inputs="$scratch/cut"
