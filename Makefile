@@ -127,6 +127,11 @@ lint: all
 golden: all $(UNIT_TESTS)
 	@BUILD=$(BUILD) UPDATE_GOLDEN=1 sh tests/run.sh $(UNIT_TESTS)
 
+#? make faults     plants faults in a copy of the tree, each of which one quick test must catch (FAULTS="a b": only these)
+.PHONY: faults
+faults: all $(UNIT_TESTS)
+	@BUILD=$(BUILD) FAULTS="$(FAULTS)" FAULT_JOBS=$(JOBS) sh tests/faults/run.sh
+
 #? make fuzz       libFuzzer (clang) on graph files and safetensors files, FUZZ_SECONDS each (600)
 .PHONY: fuzz fuzzers
 fuzz:
