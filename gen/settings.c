@@ -40,10 +40,8 @@ static void define(Front *front, const Setting *setting) {
         front->types.at[symbol->index].dtype = dtype;
         return;
     }
-    IR_LIST(const char *) names = {0};
-    for (uint32_t i = 0; i < DTYPE_COUNT; i++) *IR_PUSH(front->job, &names) = ir_dtype((DType)i)->name;
     ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "-D %s=%s: expected a dtype, found '%s'%s", setting->name,
-               setting->value, setting->value, gen_name_hint(front, setting->value, 0, names.at, names.count));
+               setting->value, setting->value, gen_dtype_hint(front, setting->value, false));
 }
 
 /* -D gives an any dim a value for run; --fix must not say another. */
