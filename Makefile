@@ -121,7 +121,7 @@ test-real: all
 
 #? make lint       layers, forbidden words, sizes, clang-format, clang-tidy
 lint: all
-	@BUILD=$(BUILD) sh tests/run.sh $(sort $(wildcard tests/lint/*.sh))
+	@BUILD=$(BUILD) TEST_LIMIT=1800 sh tests/run.sh $(sort $(wildcard tests/lint/*.sh))
 
 #? make golden     rewrite the golden files of the tests
 golden: all $(UNIT_TESTS)
