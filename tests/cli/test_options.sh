@@ -1,13 +1,7 @@
 #!/bin/sh
 # Every verb and option of the command: its exit code, what it prints and where.
 set -u
-. tests/support/check.sh
-build=${BUILD:-build}
-normgen=$build/normgen
-scratch=$(mktemp -d) || exit 6
-trap 'rm -rf "$scratch"' EXIT
-out=$scratch/out err=$scratch/err
-export NO_COLOR=1
+. tests/cli/command.sh
 
 # CODE ARGUMENTS...: runs the command; standard output and error are in $out and $err
 run() {
@@ -21,8 +15,6 @@ run() {
         return 1
     }
 }
-says() { grep -qE -e "$1" "$out" || { echo "standard output lacks: $1"; head -n 5 "$out"; return 1; }; }
-warns() { grep -qE -e "$1" "$err" || { echo "standard error lacks: $1"; head -n 5 "$err"; return 1; }; }
 silent() { [ ! -s "$out" ] || { echo "standard output is not empty"; head -n 3 "$out"; return 1; }; }
 # CODE PATTERN ARGUMENTS...: exits so, with words on standard error and nothing on standard output
 refuses() {

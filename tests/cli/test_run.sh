@@ -1,16 +1,7 @@
 #!/bin/sh
 # `normgen run`, option by option, on the host device: where values come from, what is printed, which exit code.
 set -u
-. tests/support/check.sh
-build=${BUILD:-build}
-normgen=$build/normgen
-scratch=$(mktemp -d) || exit 6
-trap 'rm -rf "$scratch"' EXIT
-out=$scratch/out err=$scratch/err
-export NO_COLOR=1
-for name in ASAN_OPTIONS TSAN_OPTIONS; do # memory that is not there is exit 6, not the end
-    eval "export $name=\"\${$name:+\$$name:}allocator_may_return_null=1\""
-done
+. tests/cli/command.sh
 run() { # CODE ARGUMENTS of run
     wanted=$1
     shift
@@ -22,8 +13,6 @@ run() { # CODE ARGUMENTS of run
         return 1
     }
 }
-says() { grep -qE -e "$1" "$out" || { echo "standard output lacks: $1"; head -n 12 "$out"; return 1; }; }
-warns() { grep -qE -e "$1" "$err" || { echo "standard error lacks: $1"; head -n 5 "$err"; return 1; }; }
 refuses() { # CODE PATTERN ARGUMENTS
     code=$1 pattern=$2
     shift 2
