@@ -61,6 +61,7 @@ static Status take_memory(Job *job, RtDevice *device, size_t bytes, char **memor
 
 static Status fill(Job *job, Run *run, char *memory, size_t bytes) {
     RtDevice *device = run->program->device;
+    if (!bytes) return STATUS_OK;
     const size_t piece = bytes < FILL_BYTES ? bytes : FILL_BYTES;
     char *pattern = ir_alloc(job, piece);
     memset(pattern, FILL_BYTE, piece);
