@@ -239,9 +239,14 @@ static const char *row_load_text(Emitter *e, const Stmt *load) {
     if (buf->kind == BUF_SCALAR) return gen_param_name(e, e->nest->accesses.at[load->access].buf);
     const char *read =
         ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, false));
-    if (strategy(e) == STRATEGY_POINTWISE) return read;
-    /* a row that is not there reads nothing */
-    return ir_format(e->job, "live ? %s : (%s)0", read, gen_compute_type(load->dtype));
+    /* a row that is not there reads nothing, nor one of a tensor that has no element */
+    Text condition = ir_text(e->job);
+    if (strategy(e) != STRATEGY_POINTWISE) ir_text_put(&condition, "live");
+    for (uint32_t d = 0; d < buf->rank; d++)
+        if (form_of(e, load)->empty >> d & 1)
+            ir_text_format(&condition, "%s%s > 0", condition.count ? " && " : "", gen_size_text(e, buf->extent[d]));
+    if (!condition.count) return read;
+    return ir_format(e->job, "%s ? %s : (%s)0", ir_text_string(&condition), read, gen_compute_type(load->dtype));
 }
 
 /* Whether a row store may write what other threads of the row still have to load. */

@@ -80,6 +80,7 @@ typedef struct Form {
     FormKind kind;
     bool constant; /* an input whose memory no output may have: read-only loads, __restrict__ */
     bool index64;  /* column offsets need 64 bits */
+    uint8_t empty; /* FORM_ROW: dims of the buffer that may have no element although the row is there */
 } Form;
 
 typedef struct Variant {

@@ -1,4 +1,4 @@
-/* schedule: Prog -> Plan, one step a nest.
+/* schedule: Prog -> Plan, one step a nest that stores anything.
  *   needs   a Prog after fuse
  *   gives   unit->plan: strategies, tiles, phases, parameters, guards, shared memory, what was chosen and why
  *   breaks  nothing; Prog is left alone
@@ -81,6 +81,8 @@ static void plan_params(Planner *p) {
         add_size(p, &params, access->offset);
         for (uint32_t a = 0; a < nest->axis_count; a++) add_size(p, &params, access->stride[a]);
         if (access->index != IR_NONE) add_size(p, &params, access->index_stride);
+        for (uint32_t d = 0; d < IR_MAX_RANK; d++)
+            if (p->step->forms[i].empty >> d & 1) add_size(p, &params, p->prog->bufs.at[access->buf].extent[d]);
     }
     for (uint32_t i = 0; i < nest->stmts.count; i++)
         if (nest->stmts.at[i].op == OP_SIZE) add_size(p, &params, nest->stmts.at[i].size);
@@ -255,8 +257,24 @@ static void tell_choice(Planner *p) {
     gen_choose(p->job, p->plan, "%s", ir_text_string(&text));
 }
 
+/* Every tensor that it stores is known to have no element. */
+static bool stores_nothing(const Prog *prog, const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        if (nest->stmts.at[i].op != OP_STORE) continue;
+        const Buf *buf = &prog->bufs.at[nest->accesses.at[nest->stmts.at[i].access].buf];
+        bool empty = false;
+        for (uint32_t d = 0; d < buf->rank; d++) empty |= ir_size_is(buf->extent[d], 0);
+        if (!empty) return false;
+    }
+    return true;
+}
+
 static void plan_nest(Job *job, Unit *unit, uint32_t index) {
     const Nest *nest = &unit->prog->nests.at[index];
+    if (stores_nothing(unit->prog, nest)) {
+        gen_choose(job, unit->plan, "%s: no kernel, since what it stores has no element", nest->name);
+        return;
+    }
     refuse_unsupported(job, unit->prog, nest);
     Planner p = {.job = job, .unit = unit, .prog = unit->prog, .nest = nest, .plan = unit->plan};
     p.step = IR_PUSH(job, &unit->plan->steps);

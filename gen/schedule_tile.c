@@ -54,8 +54,20 @@ static bool needs_index64(const Planner *p, const Access *access) {
     return reach >= (int64_t)1 << 30;
 }
 
+/* A load of stride 0 along columns happens once a row, also of a row without columns, whose tensor is not there. */
+static uint8_t may_be_empty(const Planner *p, const Buf *buf) {
+    uint8_t mask = 0;
+    for (uint32_t d = 0; d < buf->rank; d++) {
+        bool known = buf->extent[d].kind == SIZE_INT;
+        for (uint32_t a = 0; a < p->nest->axis_count; a++)
+            known |= (p->step->row_mask >> a & 1) && ir_size_equal(p->nest->axes[a].extent, buf->extent[d]);
+        if (!known) mask |= (uint8_t)(1 << d);
+    }
+    return mask;
+}
+
 static Form form_of(const Planner *p, const Access *access) {
-    Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access)};
+    Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access), 0};
     if (access->index != IR_NONE && p->element[access->index]) {
         form.kind = FORM_GATHER;
         return form;
@@ -63,6 +75,8 @@ static Form form_of(const Planner *p, const Access *access) {
     bool varies = false;
     for (uint32_t a = 0; a < p->nest->axis_count; a++)
         if (p->inner >> a & 1 && !ir_size_is(access->stride[a], 0)) varies = true;
+    if (!varies && p->prog->bufs.at[access->buf].kind == BUF_IN)
+        form.empty = may_be_empty(p, &p->prog->bufs.at[access->buf]);
     if (!varies) return form;
     Size stride = access->stride[p->last];
     form.kind = ir_size_is(stride, 1) ? FORM_UNIT : ir_size_is(stride, 0) ? FORM_SAME : FORM_STRIDED;
