@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "gen/gen.h"
+#include "tests/support/hits.h"
 #include "tests/support/random_graph.h"
 
 #define GRAPHS 2000
@@ -319,11 +320,6 @@ static void run_seed(Hits *hits, uint64_t seed) {
     ir_job_free(job);
 }
 
-static void print_hit(uint32_t count, const char *name, bool needed, uint32_t *missing) {
-    if (count || needed) printf(" %s %u", name, count);
-    if (needed && !count) ++*missing;
-}
-
 static void print_hits(const Hits *hits, uint32_t *missing) {
     printf(
         "# graphs: %u legal, %u refused in place, %u not generated yet; %llu elements compared, %llu without bound\n",
@@ -331,39 +327,39 @@ static void print_hits(const Hits *hits, uint32_t *missing) {
         (unsigned long long)hits->unbounded);
     printf("# hits: class");
     for (uint32_t i = 0; i < CLASS_COUNT; i++)
-        print_hit(hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW, missing);
+        hits_print(hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW, missing);
     printf("\n# hits: dtype");
     for (uint32_t i = DTYPE_F32; i <= DTYPE_BF16; i++)
-        print_hit(hits->dtype[i], ir_dtype((DType)i)->name, true, missing);
+        hits_print(hits->dtype[i], ir_dtype((DType)i)->name, true, missing);
     printf("\n# hits: rank");
     for (uint32_t i = 1; i <= IR_MAX_RANK; i++) {
         char digit[2] = {(char)('0' + i), 0};
-        print_hit(hits->rank[i], digit, true, missing);
+        hits_print(hits->rank[i], digit, true, missing);
     }
     printf("\n# hits: op");
-    for (uint32_t i = 0; i < OP_COMPOSITE; i++) print_hit(hits->op[i], ir_op_name((Op)i), true, missing);
+    for (uint32_t i = 0; i < OP_COMPOSITE; i++) hits_print(hits->op[i], ir_op_name((Op)i), true, missing);
     printf("\n# hits: reduction");
     for (uint32_t i = 0; i < REDUCTION_ONLINE; i++)
-        print_hit(hits->reduction[i], ir_reduction((Reduction)i)->name, true, missing);
+        hits_print(hits->reduction[i], ir_reduction((Reduction)i)->name, true, missing);
     printf("\n# hits: layout");
-    print_hit(hits->stride_0, "stride-0", true, missing);
-    print_hit(hits->padded, "padded", true, missing);
-    print_hit(hits->transposed, "transposed", true, missing);
-    print_hit(hits->inplace, "in-place", true, missing);
-    print_hit(hits->slices, "in-place-slice", true, missing);
-    print_hit(hits->empty, "empty", true, missing);
-    print_hit(hits->ones, "extent-1", true, missing);
-    print_hit(hits->scalars, "scalars", true, missing);
-    print_hit(hits->several_outputs, "several-outputs", true, missing);
+    hits_print(hits->stride_0, "stride-0", true, missing);
+    hits_print(hits->padded, "padded", true, missing);
+    hits_print(hits->transposed, "transposed", true, missing);
+    hits_print(hits->inplace, "in-place", true, missing);
+    hits_print(hits->slices, "in-place-slice", true, missing);
+    hits_print(hits->empty, "empty", true, missing);
+    hits_print(hits->ones, "extent-1", true, missing);
+    hits_print(hits->scalars, "scalars", true, missing);
+    hits_print(hits->several_outputs, "several-outputs", true, missing);
     printf("\n# hits: fuse");
-    print_hit(hits->joined, "joined", true, missing);
-    print_hit(hits->gate_class, "class", true, missing);
-    print_hit(hits->gate_axes, "axes", true, missing);
-    print_hit(hits->gate_cycle, "cycle", true, missing);
-    print_hit(hits->gate_statements, "statements", true, missing);
-    print_hit(hits->gate_reads, "reads", true, missing);
-    print_hit(hits->gate_alias, "alias", false, missing);
-    print_hit(hits->gate_map, "map", false, missing);
+    hits_print(hits->joined, "joined", true, missing);
+    hits_print(hits->gate_class, "class", true, missing);
+    hits_print(hits->gate_axes, "axes", true, missing);
+    hits_print(hits->gate_cycle, "cycle", true, missing);
+    hits_print(hits->gate_statements, "statements", true, missing);
+    hits_print(hits->gate_reads, "reads", true, missing);
+    hits_print(hits->gate_alias, "alias", false, missing);
+    hits_print(hits->gate_map, "map", false, missing);
     printf("\n");
 }
 
