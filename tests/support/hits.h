@@ -5,7 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* " name count"; of what is needed also when the count is zero, and then *missing grows. */
-void hits_print(uint32_t count, const char *name, bool needed, uint32_t *missing);
+typedef struct HitReport {
+    bool quiet;       /* nothing is printed */
+    bool open;        /* a line is */
+    uint32_t missing; /* of what is needed, what was never met */
+} HitReport;
+
+void hits_line(HitReport *report, const char *title);
+/* " name count", where there is a count or one is needed. */
+void hits_count(HitReport *report, uint32_t count, const char *name, bool needed);
+void hits_end(HitReport *report);
 
 #endif

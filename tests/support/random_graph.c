@@ -247,7 +247,7 @@ static uint32_t choose_dims(Writer *w, const Node *node) {
 
 static void add_reduction(Writer *w) {
     static const char *const names[] = {"sum",  "sum", "mean", "amax", "amin", "var", "std",
-                                        "prod", "any", "all",  "sum",  "any",  "all"};
+                                        "prod", "any", "all",  "any",  "any",  "all"};
     const char *name = pick_text(w, names, sizeof names / sizeof names[0]);
     bool logic = !strcmp(name, "any") || !strcmp(name, "all");
     bool compares = logic && chance(w, 60);
@@ -316,7 +316,9 @@ static void add_norm(Writer *w) {
 /* ---- views ---- */
 
 static void add_slice(Writer *w) {
-    const Node *a = pick(w, false);
+    uint32_t inputs = 0;
+    while (inputs < w->nodes.count && w->nodes.at[inputs].dtype) inputs++;
+    const Node *a = chance(w, 50) ? &w->nodes.at[below(w, inputs)] : pick(w, false);
     if (!a || !a->rank) return;
     uint32_t dim = below(w, a->rank);
     const Extent *extent = &a->extent[dim];
@@ -417,9 +419,9 @@ RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags) {
     static void (*const makers[])(Writer *) = {
         add_unary,     add_unary,     add_binary, add_binary, add_binary,  add_logic,       add_where,
         add_reduction, add_reduction, add_norm,   add_slice,  add_reshape, add_index_value, add_mask,
-        add_reduction, add_reduction, add_norm,   add_norm}; /* the last four in graphs of rows alone */
+        add_reduction, add_reduction, add_norm,   add_norm,   add_slice}; /* the last five in graphs of rows alone */
     uint32_t goal = w->nodes.count + 2 + below(w, 11);
-    uint32_t count = sizeof makers / sizeof makers[0] - (flags & RANDOM_ROWS_ONLY ? 0 : 4);
+    uint32_t count = sizeof makers / sizeof makers[0] - (flags & RANDOM_ROWS_ONLY ? 0 : 5);
     for (uint32_t tries = 0; tries < 200 && w->nodes.count < goal; tries++) makers[below(w, count)](w);
     if (flags & RANDOM_ROWS_ONLY && chance(w, 60)) (chance(w, 50) ? add_norm : add_reduction)(w);
     random_add_outputs(w);

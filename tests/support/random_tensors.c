@@ -114,11 +114,12 @@ void random_add_input(Writer *w, bool full) {
     node.whole = true;
     if (!full) {
         uint32_t drop = below(w, w->base_rank);
-        if (chance(w, 60)) drop = w->base_rank - 1;
+        if (chance(w, 60)) drop = w->base_rank - (w->row_dims > 2 ? 2 : w->row_dims);
         for (uint32_t d = drop; d < w->base_rank; d++) node.extent[d - drop] = w->base[d];
         node.rank = w->base_rank - drop;
+        uint32_t ones = w->row_dims > 1 ? 35 : 15; /* more than one inner axis, which do not merge */
         for (uint32_t d = 0; d < node.rank; d++)
-            if (chance(w, 15)) node.extent[d] = (Extent){"1", 1, true};
+            if (chance(w, ones)) node.extent[d] = (Extent){"1", 1, true};
         node.whole = false;
     }
     node.name = ir_format(w->job, "x%u", w->nodes.count);

@@ -320,57 +320,59 @@ static void run_seed(Hits *hits, uint64_t seed) {
     ir_job_free(job);
 }
 
-static void print_hits(const Hits *hits, uint32_t *missing) {
+static uint32_t print_hits(const Hits *hits) {
+    HitReport report = {0};
     printf(
         "# graphs: %u legal, %u refused in place, %u not generated yet; %llu elements compared, %llu without bound\n",
         hits->graphs, hits->refused, hits->unavailable, (unsigned long long)hits->elements,
         (unsigned long long)hits->unbounded);
-    printf("# hits: class");
+    hits_line(&report, "class");
     for (uint32_t i = 0; i < CLASS_COUNT; i++)
-        hits_print(hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW, missing);
-    printf("\n# hits: dtype");
+        hits_count(&report, hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW);
+    hits_line(&report, "dtype");
     for (uint32_t i = DTYPE_F32; i <= DTYPE_BF16; i++)
-        hits_print(hits->dtype[i], ir_dtype((DType)i)->name, true, missing);
-    printf("\n# hits: rank");
+        hits_count(&report, hits->dtype[i], ir_dtype((DType)i)->name, true);
+    hits_line(&report, "rank");
     for (uint32_t i = 1; i <= IR_MAX_RANK; i++) {
         char digit[2] = {(char)('0' + i), 0};
-        hits_print(hits->rank[i], digit, true, missing);
+        hits_count(&report, hits->rank[i], digit, true);
     }
-    printf("\n# hits: op");
-    for (uint32_t i = 0; i < OP_COMPOSITE; i++) hits_print(hits->op[i], ir_op_name((Op)i), true, missing);
-    printf("\n# hits: reduction");
+    hits_line(&report, "op");
+    for (uint32_t i = 0; i < OP_COMPOSITE; i++) hits_count(&report, hits->op[i], ir_op_name((Op)i), true);
+    hits_line(&report, "reduction");
     for (uint32_t i = 0; i < REDUCTION_ONLINE; i++)
-        hits_print(hits->reduction[i], ir_reduction((Reduction)i)->name, true, missing);
-    printf("\n# hits: layout");
-    hits_print(hits->stride_0, "stride-0", true, missing);
-    hits_print(hits->padded, "padded", true, missing);
-    hits_print(hits->transposed, "transposed", true, missing);
-    hits_print(hits->inplace, "in-place", true, missing);
-    hits_print(hits->slices, "in-place-slice", true, missing);
-    hits_print(hits->empty, "empty", true, missing);
-    hits_print(hits->ones, "extent-1", true, missing);
-    hits_print(hits->scalars, "scalars", true, missing);
-    hits_print(hits->several_outputs, "several-outputs", true, missing);
-    printf("\n# hits: fuse");
-    hits_print(hits->joined, "joined", true, missing);
-    hits_print(hits->gate_class, "class", true, missing);
-    hits_print(hits->gate_axes, "axes", true, missing);
-    hits_print(hits->gate_cycle, "cycle", true, missing);
-    hits_print(hits->gate_statements, "statements", true, missing);
-    hits_print(hits->gate_reads, "reads", true, missing);
-    hits_print(hits->gate_alias, "alias", false, missing);
-    hits_print(hits->gate_map, "map", false, missing);
-    printf("\n");
+        hits_count(&report, hits->reduction[i], ir_reduction((Reduction)i)->name, true);
+    hits_line(&report, "layout");
+    hits_count(&report, hits->stride_0, "stride-0", true);
+    hits_count(&report, hits->padded, "padded", true);
+    hits_count(&report, hits->transposed, "transposed", true);
+    hits_count(&report, hits->inplace, "in-place", true);
+    hits_count(&report, hits->slices, "in-place-slice", true);
+    hits_count(&report, hits->empty, "empty", true);
+    hits_count(&report, hits->ones, "extent-1", true);
+    hits_count(&report, hits->scalars, "scalars", true);
+    hits_count(&report, hits->several_outputs, "several-outputs", true);
+    hits_line(&report, "fuse");
+    hits_count(&report, hits->joined, "joined", true);
+    hits_count(&report, hits->gate_class, "class", true);
+    hits_count(&report, hits->gate_axes, "axes", true);
+    hits_count(&report, hits->gate_cycle, "cycle", true);
+    hits_count(&report, hits->gate_statements, "statements", true);
+    hits_count(&report, hits->gate_reads, "reads", true);
+    hits_count(&report, hits->gate_alias, "alias", false);
+    hits_count(&report, hits->gate_map, "map", false);
+    hits_end(&report);
+    return report.missing;
 }
 
 static void test_random_graphs(void **state) {
     (void)state;
     Hits hits = {0};
     const char *given = getenv("NORMGEN_GRAPHS");
-    uint32_t wanted = given ? (uint32_t)strtoul(given, NULL, 10) : GRAPHS, missing = 0;
+    uint32_t wanted = given ? (uint32_t)strtoul(given, NULL, 10) : GRAPHS;
     uint64_t seed = random_seed();
     for (uint64_t i = 0; hits.graphs < wanted && i < 2 * (uint64_t)wanted; i++) run_seed(&hits, seed + i);
-    print_hits(&hits, &missing);
+    uint32_t missing = print_hits(&hits);
     if (!given) {
         assert_int_equal(missing, 0);
         assert_true(hits.graphs >= wanted);
