@@ -318,7 +318,8 @@ static int64_t loaded_bytes(const Planner *p, const Phase *phase) {
 /* Left alone, ptxas aims at an occupancy of its own and spills a few words to reach it (RMSNorm of 1024 f32 columns, 64
  * threads: 8 bytes at 40 registers, none at 53). So the bound is always given: threads an SM by the bytes that a thread
  * holds at once, which leaves 64, 80 or 128 registers. Seen on sm_90 without a bound: 96 bytes take 56, 192 bytes 80 to
- * 96, 320 bytes 128. */
+ * 96, 320 bytes 128. A loop's pointers, bounds and index take up to 128 more (LayerNorm of any f32 columns: 40 bytes
+ * spilled at 80 registers; RMSNorm of 4095 f16 columns: 32 at 64). */
 static int default_min_ctas(const Planner *p) {
     const Tile *tile = &p->step->tile;
     int64_t kept = p->kept_bytes * (int64_t)tile->chunks * tile->vector, bytes = 0;
@@ -326,6 +327,7 @@ static int default_min_ctas(const Planner *p) {
         int64_t held = loaded_bytes(p, &p->step->phases[q]) + (q > 0 ? kept : 0);
         if (held > bytes) bytes = held;
     }
+    if (p->step->strategy == STRATEGY_ROW_LOOP) bytes += 128;
     int threads = bytes <= 96 ? 1024 : bytes <= 208 ? 768 : 512;
     int ctas = threads / tile->threads;
     return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;

@@ -28,6 +28,7 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
     float acc1 = ng_f32(0x00000000);
     //@ }
     //@ if lanes {
+#pragma unroll 1  // a trip has enough in flight
     for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
         //@ fill packs {
         ng_pack<float, VECTOR> r0_x[CHUNKS];
