@@ -26,6 +26,7 @@ static const char *const all_columns[] = {"1",   "2",   "7",   "8",    "31",   "
 static const char *const all_rows[] = {"0", "1", "3", "37", "1000"};
 static const char *const all_ways[] = {"fixed", "any", "loop"};
 static const char *const some_columns[] = {"1", "8", "33", "129", "1025", "5000"};
+static const char *const loop_columns[] = {"8", "33", "129", "1025", "5000"}; /* one column is no row */
 static const char *const some_rows[] = {"0", "3", "37"};
 
 #define MAX_ITEMS 32
@@ -451,7 +452,7 @@ static void run_ways(const Run *given, Run *total) {
         const char *way = given->ways.at[w];
         Run run = *total;
         if (!given->chosen && strcmp(way, "fixed")) {
-            run.columns = ONLY(given->columns, some_columns);
+            run.columns = strcmp(way, "loop") ? ONLY(given->columns, some_columns) : ONLY(given->columns, loop_columns);
             run.rows = ONLY(given->rows, some_rows);
         } else {
             run.columns = given->columns;
