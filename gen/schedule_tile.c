@@ -360,7 +360,7 @@ static void plan_unroll(Planner *p) {
     const Tile *tile = &p->step->tile;
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
         int access = phase_cost(p, q) * tile->vector, trips = 1;
-        while (p->step->strategy == STRATEGY_ROW_REGISTERS && trips < tile->chunks &&
+        while (p->step->strategy != STRATEGY_POINTWISE && trips < tile->chunks &&
                (tile->chunks % trips || access * (tile->chunks / trips) > TRIP_COST))
             trips++;
         p->step->phases[q].unroll = tile->chunks / trips;

@@ -46,7 +46,9 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
             }
         }
         //@ }
+        //@ fill unroll {
 #pragma unroll
+        //@ }
         for (int u = 0; u < CHUNKS; u++) {
             const Column c = trip + (u * ROW_THREADS + t) * VECTOR;
             if (FULL || (live && c < columns)) {
@@ -67,6 +69,8 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
                 //@ fill after {
                 //@ }
             }
+            //@ fill turn {
+            //@ }
         }
     }
     //@ }

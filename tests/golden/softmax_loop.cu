@@ -174,7 +174,7 @@ NG_HELPER float ng_exp(float a) { return expf(a); }
 template <bool WIDE>
 NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__ p_y, ng_i64 d_M) {
     using Column = int;
-    constexpr int ROW_THREADS = 64, ROWS = 1, VECTOR = 8, CHUNKS = 2;
+    constexpr int ROW_THREADS = 64, ROWS = 1, VECTOR = 8, CHUNKS = WIDE ? 2 : 1;
     constexpr Column columns = 1000;
     constexpr bool FULL = false;  // every access of a tile lies in the tensor
     const ng_i64 rows = d_M;
