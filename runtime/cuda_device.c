@@ -123,7 +123,7 @@ static Status load(CudaDevice *cuda, const Compile *parts, uint32_t count, RtMod
         *result = cuda->driver.module_load(&made->handles[made->handle_count], part->cubin);
         if (*result) return STATUS_NOT_COMPILED;
         char **name = &made->names[made->handle_count++];
-        if (!part->source->kernels) continue;
+        if (part->kernel >= part->source->kernel_count || !part->source->kernels) continue;
         *name = strdup(part->source->kernels[part->kernel]);
         if (!*name) return STATUS_SYSTEM;
     }
