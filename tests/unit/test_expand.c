@@ -36,6 +36,7 @@ static const char *const pairs[][2] = {
     {"clamp(x, 0, 1)", "minimum(maximum(x, 0), 1)"},
     {"clamp(x, max=1)", "minimum(x, 1)"},
     {"clamp(x, min=w)", "maximum(x, w)"},
+    {"clamp(2 / 3) * x", "2 / 3 * x"}, /* the first value of its graph */
     {"relu(x)", "maximum(x, 0)"},
     {"silu(x)", "x * sigmoid(x)"},
     {"gelu(x)", "0.5 * x * (1 + erf(x * 0.7071067811865476))"},
