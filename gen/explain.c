@@ -1,6 +1,7 @@
 /* In: a unit after schedule. Out: what explain prints: for each nest its class, strategy, knobs, bytes as a formula and
  * a number, and expected time; then the choices that passes noted. */
 #include "gen/emit.h"
+#include "gen/schedule.h"
 
 const char *gen_poly_text(Job *job, const Prog *prog, Poly poly) {
     const char **names = IR_NEW_ARRAY(job, const char *, prog->dims.count + 1);
@@ -38,17 +39,6 @@ Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step) {
     return bytes;
 }
 
-/* The any dims by hint, else max, else 1024; says in `text` which. */
-static int64_t *guess_dims(Job *job, const Prog *prog, Text *text) {
-    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1);
-    for (uint32_t i = 0; i < prog->dims.count; i++) {
-        const Dim *dim = &prog->dims.at[i];
-        dims[i] = dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : 1024;
-        ir_text_format(text, "%s%s=%lld", i ? ", " : "", dim->name, (long long)dims[i]);
-    }
-    return dims;
-}
-
 static void put_tile(Text *text, const Step *step) {
     const Tile *tile = &step->tile;
     if (step->strategy == STRATEGY_POINTWISE)
@@ -84,7 +74,9 @@ static void put_bytes(Text *text, const Unit *unit, const Step *step) {
     Job *job = text->job;
     Poly bytes = gen_step_bytes(job, unit, step);
     Text where = ir_text(job);
-    int64_t *dims = guess_dims(job, unit->prog, &where), value;
+    int64_t *dims = gen_guess_dims(job, unit->prog), value;
+    for (uint32_t i = 0; i < unit->prog->dims.count; i++)
+        ir_text_format(&where, "%s%s=%lld", i ? ", " : "", unit->prog->dims.at[i].name, (long long)dims[i]);
     ir_text_format(text, "  bytes      %s", gen_poly_text(job, unit->prog, bytes));
     if (ir_poly_eval(bytes, dims, unit->prog->dims.count, NULL, 0, &value)) {
         if (where.count > 0) ir_text_format(text, " = %lld with %s", (long long)value, ir_text_string(&where));

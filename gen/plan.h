@@ -130,11 +130,27 @@ typedef struct Choice { /* for explain: what was chosen or refused, and why, wit
     const char *text;
 } Choice;
 
+/* How a launch binds a part count of the Prog: as many parts as ceil(units / units_each), but no more than fill the SMs
+ * with ctas_per_sm CTAs each, one part being ceil(beside / beside_each) CTAs side by side; at least 1 where there are
+ * units. Polynomials in the dims. */
+typedef struct PartCount {
+    Poly units, beside;
+    int64_t units_each, beside_each, ctas_per_sm;
+} PartCount;
+
+/* A place in the workspace that bufs take in turn: as large as the largest of `sizes`, which are bytes as polynomials
+ * in dims and part counts without negative terms, in whole 256s. */
+typedef struct Room {
+    IR_LIST(Poly) sizes;
+} Room;
+
 typedef struct Plan {
     const char *name;
     IR_LIST(Step) steps;
     IR_LIST(Choice) choices;
-    Poly workspace_bytes; /* tmp and ws buffers, each 256-byte aligned */
+    PartCount *parts;    /* of prog->parts, by who splits; NULL where there are none */
+    IR_LIST(Room) rooms; /* the workspace, in order (gen/workspace.h) */
+    uint32_t *room_of;   /* of prog->bufs; IR_NONE: not in the workspace */
 } Plan;
 
 /* The plan as comment lines, for dumps (gen/schedule_print.c). */

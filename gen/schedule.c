@@ -4,6 +4,7 @@
  *   breaks  nothing; Prog is left alone
  * What no strategy covers yet stops the job with STATUS_UNAVAILABLE at its place. */
 #include "gen/schedule.h"
+#include "gen/workspace.h"
 
 void gen_choose(Job *job, Plan *plan, const char *format, ...) {
     Text text = ir_text(job);
@@ -31,8 +32,6 @@ static void refuse_unsupported(Job *job, const Prog *prog, const Nest *nest) {
         }
         if (stmt->op != OP_LOAD && stmt->op != OP_STORE) continue;
         const Buf *buf = &prog->bufs.at[nest->accesses.at[stmt->access].buf];
-        if (buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE)
-            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: a value stored between kernels");
         if (buf->dtype == DTYPE_F8E4M3 || buf->dtype == DTYPE_F8E5M2)
             ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: fp8 data");
     }
@@ -56,11 +55,11 @@ typedef IR_LIST(Param) ParamList;
 
 static void add_size(Planner *p, ParamList *params, Size size) {
     if (size.kind == SIZE_INT) return;
-    if (size.kind == SIZE_PART) IR_BREACH(p->job, "a part count in nest %s", p->nest->name);
     for (uint32_t i = 0; i < params->count; i++)
         if (params->at[i].kind == PARAM_SIZE && ir_size_equal(params->at[i].size, size)) return;
-    const char *name = size.kind == SIZE_DIM ? plain_name(p->job, "d_", p->prog->dims.at[size.value].name)
-                                             : ir_format(p->job, "s_%d", (int)size.value);
+    const char *name = size.kind == SIZE_DIM    ? plain_name(p->job, "d_", p->prog->dims.at[size.value].name)
+                       : size.kind == SIZE_PART ? p->prog->parts.at[size.value]
+                                                : ir_format(p->job, "s_%d", (int)size.value);
     *IR_PUSH(p->job, params) = (Param){PARAM_SIZE, IR_NONE, size, name};
 }
 
@@ -100,6 +99,8 @@ static void guard_multiple(Planner *p, GuardList *guards, Size size, int64_t num
 }
 
 static void guard_aligned(Planner *p, GuardList *guards, uint32_t buf, int64_t bytes) {
+    BufKind kind = p->prog->bufs.at[buf].kind;
+    if (kind == BUF_TMP || kind == BUF_WORKSPACE) return; /* rooms of the workspace are aligned */
     for (uint32_t i = 0; i < p->step->param_count; i++) {
         const Param *param = &p->step->params[i];
         if (param->kind != PARAM_BUF || param->buf != buf) continue;
@@ -281,6 +282,7 @@ void gen_schedule(Job *job, Unit *unit) {
     gen_knobs_check(job, &unit->options);
     unit->plan = IR_NEW(job, Plan);
     unit->plan->name = unit->prog->name;
-    unit->plan->workspace_bytes = ir_poly_int(job, 0);
+    unit->plan->parts = IR_NEW_ARRAY(job, PartCount, unit->prog->parts.count + (size_t)1);
     for (uint32_t i = 0; i < unit->prog->nests.count; i++) plan_nest(job, unit, i);
+    gen_plan_workspace(job, unit);
 }

@@ -66,6 +66,21 @@ static void put_step(Text *text, const Unit *unit, const Step *step) {
     put_crossings(text, nest, step);
 }
 
+static void put_rooms(Text *text, const Unit *unit) {
+    const Plan *plan = unit->plan;
+    for (uint32_t r = 0; r < plan->rooms.count; r++) {
+        const Room *room = &plan->rooms.at[r];
+        ir_text_format(text, "# room %u:", r);
+        for (uint32_t b = 0; b < unit->prog->bufs.count; b++)
+            if (plan->room_of[b] == r) ir_text_format(text, " %s", unit->prog->bufs.at[b].name);
+        for (uint32_t i = 0; i < room->sizes.count; i++)
+            ir_text_format(text, "%s%s", i ? " or " : "; bytes ",
+                           gen_poly_text(text->job, unit->prog, room->sizes.at[i]));
+        ir_text_put(text, "\n");
+    }
+}
+
 void gen_plan_print(Text *text, const Unit *unit) {
+    put_rooms(text, unit);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step(text, unit, &unit->plan->steps.at[s]);
 }

@@ -1,5 +1,6 @@
 /* In: a nest. Out: the form of each access, the strategy and the tile. Defaults follow measurements on an H200 (bf16
  * rows, graph replay, share of a copy's speed); a forced knob replaces its default or stops the job with the reason. */
+#include "gen/nests.h"
 #include "gen/schedule.h"
 
 #include <stdlib.h>
@@ -26,10 +27,20 @@ static int64_t size_by(Job *job, const Prog *prog, Size size, bool most) {
 int64_t gen_size_most(Job *job, const Prog *prog, Size size) { return size_by(job, prog, size, true); }
 int64_t gen_size_hint(Job *job, const Prog *prog, Size size) { return size_by(job, prog, size, false); }
 
+int64_t *gen_guess_dims(Job *job, const Prog *prog) {
+    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1);
+    for (uint32_t i = 0; i < prog->dims.count; i++) {
+        const Dim *dim = &prog->dims.at[i];
+        dims[i] = dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : 1024;
+    }
+    return dims;
+}
+
 /* ---- forms ---- */
 
 static bool may_be_written(const Planner *p, uint32_t id) {
     const Buf *buf = &p->prog->bufs.at[id];
+    if (buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE) return gen_nest_stores(p->nest, id);
     if (buf->kind != BUF_IN) return true;
     for (uint32_t i = 0; i < p->prog->bufs.count; i++) {
         uint32_t alias = p->prog->bufs.at[i].may_alias;
