@@ -44,12 +44,10 @@ static uint32_t width(const Nest *nest, const Stmt *stmt) {
     return count;
 }
 
-static NestClass class_of(Job *job, const Prog *prog, const Nest *nest) {
-    if (!gen_nest_reduces(nest)) return CLASS_POINTWISE;
-    uint32_t consumed = 0, widest = 0;
+NestClass gen_class_by_strides(Job *job, const Prog *prog, const Nest *nest, uint32_t consumed) {
+    uint32_t widest = 0;
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
-        if (stmt->op == OP_REDUCE) consumed |= stmt->consumed;
         if (stmt->op == OP_LOAD && width(nest, stmt) > widest) widest = width(nest, stmt);
     }
     NestClass class = CLASS_COUNT;
@@ -61,6 +59,13 @@ static NestClass class_of(Job *job, const Prog *prog, const Nest *nest) {
         class = own;
     }
     return class == CLASS_COUNT ? CLASS_INNER : class;
+}
+
+static NestClass class_of(Job *job, const Prog *prog, const Nest *nest) {
+    uint32_t consumed = 0;
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_REDUCE) consumed |= nest->stmts.at[i].consumed;
+    return gen_nest_reduces(nest) ? gen_class_by_strides(job, prog, nest, consumed) : CLASS_POINTWISE;
 }
 
 void gen_classify(Job *job, Unit *unit) {

@@ -27,12 +27,14 @@ Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step) {
     Poly bytes = ir_poly_int(job, 0);
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
-        if ((stmt->op != OP_LOAD && stmt->op != OP_STORE) || (stmt->op == OP_LOAD && counted[stmt->access])) continue;
+        if (stmt->access == IR_NONE || (stmt->op == OP_LOAD && counted[stmt->access])) continue;
         if (stmt->op == OP_LOAD) counted[stmt->access] = true;
         const Access *access = &nest->accesses.at[stmt->access];
         const Buf *buf = &prog->bufs.at[access->buf];
         if (buf->kind == BUF_SCALAR) continue;
         Poly elements = access_elements(job, prog, nest, access, &overflow);
+        if (stmt->op == OP_PARTIAL_ACCUMULATE)
+            elements = ir_poly_mul(job, elements, ir_size_poly(job, prog, buf->extent[0]), &overflow);
         elements = ir_poly_mul(job, elements, ir_poly_int(job, ir_dtype(buf->dtype)->bytes), &overflow);
         bytes = ir_poly_add(job, bytes, elements, &overflow);
     }

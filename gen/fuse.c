@@ -1,6 +1,6 @@
 /* fuse: nests into groups that load each element once.
  *
- * needs   classified nests in topological order
+ * needs   classified nests in topological order, sums across rows in parts
  * gives   one nest where two of class POINTWISE, INNER or ROW had equal axes and were linked: vertically, one reads at
  *         every point the tmp element that the other stores there; or horizontally, both make the same full read. A
  *         joined nest that reduces is ROW. Tmp buffers that nobody reads any more are gone. What was joined and what
@@ -13,6 +13,7 @@
 #include "gen/gen.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
+#include "gen/partial.h"
 
 #include <string.h>
 
@@ -97,7 +98,8 @@ static void find_order(Fuse *fuse) {
     for (uint32_t n = 0; n < count; n++) {
         const Nest *nest = &prog->nests.at[n];
         for (uint32_t i = 0; i < nest->stmts.count; i++)
-            if (nest->stmts.at[i].op == OP_STORE) writer[nest->accesses.at[nest->stmts.at[i].access].buf] = n;
+            if (nest->stmts.at[i].op == OP_STORE || nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE)
+                writer[nest->accesses.at[nest->stmts.at[i].access].buf] = n;
     }
     for (uint32_t n = 0; n < count; n++) {
         const Nest *nest = &prog->nests.at[n];
@@ -271,7 +273,28 @@ static void name_joined(Fuse *fuse) {
     }
 }
 
+/* ---- one part ---- */
+
+/* Sums in parts of which one is enough are whole again. */
+static void unite_single_parts(Job *job, Unit *unit) {
+    Prog *prog = unit->prog;
+    bool united = false;
+    for (uint32_t n = 0; n + 1 < prog->nests.count; n++) {
+        const Stmt *partial;
+        Nest *nest = &prog->nests.at[n];
+        if (!gen_is_parts_of(nest, nest + 1, &partial) || !gen_one_part(job, unit, nest, partial->consumed)) continue;
+        *nest = gen_unite_parts(job, nest, nest + 1, partial);
+        memmove(nest + 1, nest + 2, (prog->nests.count - n - 2) * sizeof *nest);
+        prog->nests.count--;
+        united = true;
+        *IR_PUSH(job, &unit->reports) =
+            (Report){.pass = "fuse", .nests = nest->name, .text = ir_format(job, "%s has one part", nest->name)};
+    }
+    if (united) gen_tidy(job, prog);
+}
+
 void gen_fuse(Job *job, Unit *unit) {
+    unite_single_parts(job, unit);
     const char *mode = gen_knob_text(&unit->options, KNOB_FUSE, NULL);
     if (mode && !strcmp(mode, "off")) return;
     Fuse fuse = {.job = job, .unit = unit, .prog = unit->prog};

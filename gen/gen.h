@@ -77,7 +77,8 @@ struct Unit {
     GenOptions options;
     Graph *graph;    /* latest: after simplify the one that was lowered */
     Graph *expanded; /* after expand: what the oracle evaluates */
-    /* Of each value of expanded: the one, of those that simplify found equal, whose id is the origin of what is left. */
+    /* Of each value of expanded: the one, of those that simplify found equal, whose id is the origin of what is left.
+     */
     uint32_t *stands_for;
     Prog *prog;
     Plan *plan;
@@ -107,8 +108,9 @@ void gen_print(Text *text, const Unit *unit, uint32_t pass);
 /* For people: classes, fusions made and refused with their reasons, strategy, knobs, bytes and expected time.
  * (gen/explain.c) */
 void gen_explain(Text *text, const Unit *unit);
-/* Longest chain of combines for each value of unit->expanded, from the plan (EvalInput.depth). */
-uint32_t *gen_depths(Job *job, const Unit *unit);
+/* Longest chain of combines for each value of unit->expanded, from the plan (EvalInput.depth), in a launch with these
+ * dims and part counts of the Prog; NULL: what is known without. */
+uint32_t *gen_depths(Job *job, const Unit *unit, const int64_t *dims, const int64_t *parts);
 
 /* Refuses, at its place, what the language has and no pass can generate yet (STATUS_UNAVAILABLE). */
 void gen_check_generated(Job *job, const Graph *graph);
@@ -120,6 +122,7 @@ void gen_simplify(Job *job, Unit *unit);
 void gen_lower(Job *job, Unit *unit);
 void gen_axes(Job *job, Unit *unit);
 void gen_classify(Job *job, Unit *unit);
+void gen_partial(Job *job, Unit *unit);
 void gen_fuse(Job *job, Unit *unit);
 void gen_schedule(Job *job, Unit *unit);
 void gen_emit(Job *job, Unit *unit);

@@ -238,10 +238,12 @@ static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
     ir_text_format(out, "    {  // %s\n", unit->prog->nests.at[step->nest].name);
     ir_text_format(out, "        const int64_t units = %s;\n", poly_c(job, unit->prog, step->units));
     long long each = step->units_per_cta;
+    const char *parts = step->part == IR_NONE ? "" : ir_format(job, " * %s", unit->prog->parts.at[step->part]);
     if (each == 1)
-        ir_text_put(out, "        const int64_t blocks = units;\n");
+        ir_text_format(out, "        const int64_t blocks = units%s;\n", parts);
     else
-        ir_text_format(out, "        const int64_t blocks = units / %lld + (units %% %lld != 0);\n", each, each);
+        ir_text_format(out, "        const int64_t blocks = %sunits / %lld + (units %% %lld != 0)%s;\n",
+                       *parts ? "(" : "", each, each, *parts ? ir_format(job, ")%s", parts) : "");
     ir_text_put(out, "        if (blocks < 0 || blocks > 2147483647) return cudaErrorInvalidConfiguration;\n");
     ir_text_put(out, "        if (blocks > 0) {\n");
     for (uint32_t v = 0; v < step->variant_count; v++) {

@@ -231,11 +231,13 @@ static void drop_empty_nests(Prog *prog) {
 
 static void drop_bufs(Job *job, Prog *prog) {
     uint32_t *id = IR_NEW_ARRAY(job, uint32_t, prog->bufs.count + 1);
-    bool *stored = find_touched(job, prog, OP_STORE);
+    bool *stored = find_touched(job, prog, OP_STORE), *parted = find_touched(job, prog, OP_PARTIAL_ACCUMULATE);
     uint32_t kept = 0;
     for (uint32_t b = 0; b < prog->bufs.count; b++) {
+        BufKind kind = prog->bufs.at[b].kind;
         id[b] = kept;
-        if (prog->bufs.at[b].kind != BUF_TMP || stored[b]) prog->bufs.at[kept++] = prog->bufs.at[b];
+        if ((kind != BUF_TMP || stored[b]) && (kind != BUF_WORKSPACE || parted[b]))
+            prog->bufs.at[kept++] = prog->bufs.at[b];
     }
     prog->bufs.count = kept;
     for (uint32_t b = 0; b < kept; b++)
@@ -254,6 +256,14 @@ static void mark_size(Size *size, uint32_t *used) {
 
 static void renumber_size(Size *size, uint32_t *id) {
     if (size->kind == SIZE_EXPRESSION) size->value = id[size->value];
+}
+
+static void mark_part(Size *size, uint32_t *used) {
+    if (size->kind == SIZE_PART) used[size->value] = 1;
+}
+
+static void renumber_part(Size *size, uint32_t *id) {
+    if (size->kind == SIZE_PART) size->value = id[size->value];
 }
 
 static void visit_sizes(Prog *prog, SizeVisitor *visit, uint32_t *state) {
@@ -288,10 +298,23 @@ static void drop_sizes(Job *job, Prog *prog) {
     visit_sizes(prog, renumber_size, used);
 }
 
+/* Part counts that nothing names; expressions name none. */
+static void drop_parts(Job *job, Prog *prog) {
+    uint32_t *used = IR_NEW_ARRAY(job, uint32_t, prog->parts.count + 1);
+    visit_sizes(prog, mark_part, used);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < prog->parts.count; i++)
+        if (used[i]) used[i] = kept++;
+    for (uint32_t i = 0; i < kept; i++) prog->parts.at[i] = ir_format(job, "P%u", i);
+    prog->parts.count = kept;
+    visit_sizes(prog, renumber_part, used);
+}
+
 void gen_tidy(Job *job, Prog *prog) {
     for (uint32_t n = 0; n < prog->nests.count; n++) ir_nest_sweep(job, &prog->nests.at[n]);
     while (drop_unread(job, prog)) continue;
     drop_empty_nests(prog);
     drop_bufs(job, prog);
     drop_sizes(job, prog);
+    drop_parts(job, prog);
 }

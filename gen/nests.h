@@ -31,6 +31,8 @@ bool gen_nest_stores(const Nest *nest, uint32_t buf);
 /* The only store of a nest to a buf, or NULL. */
 const Stmt *gen_nest_store(const Nest *nest, uint32_t buf);
 bool gen_nest_reduces(const Nest *nest);
+/* INNER, OUTER or MIXED: how what consumes these axes runs through memory. (gen/classify.c) */
+NestClass gen_class_by_strides(Job *job, const Prog *prog, const Nest *nest, uint32_t consumed);
 /* Both read one element of a buf at every point of their axes, at the same address. */
 bool gen_share_full_read(const Nest *a, const Nest *b);
 /* b must run after a: it reads a tmp that a stores, or overwrites in place what a reads. */

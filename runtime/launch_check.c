@@ -124,6 +124,7 @@ Status rt_step_blocks(const RtProgram *program, uint32_t index, const RtScratch 
     if (!ir_poly_eval(step->units, scratch->prog_dims, prog->dims.count, scratch->parts, prog->parts.count, &units))
         return refuse_overflow(why, "the grid", step->variants[0].kernel);
     *blocks = units / step->units_per_cta + (units % step->units_per_cta != 0);
+    if (step->part != IR_NONE && ir_mul_overflows(*blocks, scratch->parts[step->part], blocks)) *blocks = INT64_MAX;
     if (*blocks <= most_blocks) return STATUS_OK;
     rt_say(why, "kernel %s needs %lld CTAs; a grid holds %lld", step->variants[0].kernel, (long long)*blocks,
            (long long)most_blocks);

@@ -519,6 +519,12 @@ NG_HELPER ng_i64 ng_block() { return (ng_i64)blockIdx.x; }
 #else
 NG_HELPER ng_i64 ng_block() { return (ng_i64)ng_api->block(); }
 #endif
+//@ ng_share
+// Where the part's share of so many things begins: shares differ by one at most, the larger ones first.
+NG_HELPER ng_i64 ng_share(ng_i64 count, ng_i64 part, ng_i64 parts) {
+    const ng_i64 more = count % parts;
+    return count / parts * part + (part < more ? part : more);
+}
 //@ ng_barrier
 #if NG_DEVICE
 NG_HELPER void ng_barrier(int) { __syncthreads(); }

@@ -150,6 +150,7 @@ static void make_plan(Job *job, Plan *plan) {
     step->tile.threads = 128;
     step->units = ir_poly_symbol(job, 1); /* M */
     step->units_per_cta = 4;
+    step->part = IR_NONE;
     step->param_count = 7;
     step->params = IR_NEW_ARRAY(job, Param, step->param_count);
     for (uint32_t p = 0; p < 5; p++) step->params[p] = (Param){.kind = PARAM_BUF, .buf = bufs[p]};
