@@ -23,9 +23,11 @@ static inline double ulp_f32(double value) {
     return value;
 }
 
-/* Of a compute dtype; f64 is met in long double alone: its unit in the last place, */
-static inline double ulp_of(DType compute, REAL value) {
-    return WIDE && compute == DTYPE_F64 ? ir_ulp(DTYPE_F64, (double)value) : ulp_f32((double)value);
+/* Of a compute dtype (f64 is met in long double alone): what rounding by so many ulps may do to numbers up to `reach`.
+ * A long double has 11 bits more than f64, so that its own rounding counts; */
+static inline REAL rounding_of(DType compute, double ulps, REAL reach) {
+    if (WIDE && compute == DTYPE_F64) return (ulps + 0x1p-9) * ir_ulp(DTYPE_F64, (double)reach);
+    return ulps * ulp_f32((double)reach);
 }
 /* the number from which on it rounds to inf, */
 static inline REAL limit_of(DType compute) { return WIDE && compute == DTYPE_F64 ? F64_LIMIT : f32_limit; }
@@ -37,7 +39,7 @@ static inline bool is_held(DType compute, REAL value) {
 /* A value whose operands' errors make `propagated`, after one rounding of `ulps`: overflow settled. */
 static REAL settle(DType compute, REAL *value, REAL propagated, double ulps) {
     REAL limit = limit_of(compute), size = fabs(*value), reach = size + propagated;
-    if (reach < limit) return propagated + (ulps > 0 ? ulps * ulp_of(compute, reach) : 0);
+    if (reach < limit) return propagated + (ulps > 0 ? rounding_of(compute, ulps, reach) : 0);
     if (isnan(*value)) return propagated > 0 ? (REAL)INFINITY : 0;
     bool certain = size - propagated > limit; /* false where propagated is inf or NaN */
     if (certain || size >= limit) *value = copysign((REAL)INFINITY, *value);
@@ -145,7 +147,7 @@ static inline void linear(const ElementOp *op, const Lane *in, Lane out, int64_t
         } else if (error == 0 && is_held(op->compute, value)) {
             bound = 0;
         } else {
-            bound = error + 0.5 * ulp_of(op->compute, reach);
+            bound = error + rounding_of(op->compute, 0.5, reach);
         }
         put_number(&out, i, value, bound);
     }
@@ -159,7 +161,7 @@ static void divide(const ElementOp *op, const Lane *in, Lane out, int64_t count)
         REAL error = (x.ea + fabs(value) * x.eb) / room;
         REAL reach = fabs(value) + error, bound;
         if (room > 0 && reach < limit) {
-            bound = error + 0.5 * ulp_of(op->compute, reach);
+            bound = error + rounding_of(op->compute, 0.5, reach);
         } else if (room <= 0 && x.eb > 0 && !isnan(x.a)) {
             bound = (REAL)INFINITY; /* the divisor may be 0 */
         } else {
