@@ -210,11 +210,19 @@ static bool is_better(const Cut *cut, const Cut *best, bool all) {
     return cut->again - cut->stored >= best->again - best->stored; /* of equals the last: most is computed once */
 }
 
+/* Kernels of sums across rows store nothing an element. */
+static bool may_store(const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE && nest->class != CLASS_ROW_PARTIAL) return false;
+    return nest->class == CLASS_POINTWISE || nest->class == CLASS_INNER || nest->class == CLASS_ROW ||
+           nest->class == CLASS_ROW_PARTIAL;
+}
+
 /* The value of a nest by whose store most is saved; with `all`, the one that takes most to compute again. */
 static Cut best_cut(Cutter *c, uint32_t first, bool all) {
     const Nest *nest = &c->prog->nests.at[first];
     Cut best = {.stmt = IR_NONE};
-    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+    for (uint32_t i = 0; may_store(nest) && i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
         if (!gen_cut_computes(stmt) || stmt->value >= c->value_count || !stmt->domain) continue;
         if (c->known[first].stmt_of[stmt->value] != i) continue;

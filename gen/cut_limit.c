@@ -1,6 +1,6 @@
 /* In: nests of more statements than a kernel should have. Out: each as several, one after the other, which say the
- * same: the first part stores what the next needs of it. Left alone: nests within the limit, and those that partial
- * sums end.
+ * same: the first part stores what the next needs of it. Left alone: nests within the limit, and sums across
+ * rows.
  *
  * The place is the one, in the second half of what the limit allows, that the fewest bytes cross. Loads are made again
  * in the next part, and so is what needs no load; other values cross in a tmp. A store to memory that the nest reads
@@ -171,8 +171,9 @@ static void report(Job *job, Unit *unit, const Nest *nest, int64_t limit, const 
 static bool part_nest(Job *job, Unit *unit, uint32_t n, int64_t limit) {
     const Nest nest = unit->prog->nests.at[n];
     Parting p = {.job = job, .unit = unit, .prog = unit->prog, .nest = &nest, .count = nest.stmts.count};
-    for (uint32_t i = 0; i < p.count; i++)
-        if (nest.stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return false;
+    bool rows = nest.class == CLASS_POINTWISE || nest.class == CLASS_INNER || nest.class == CLASS_ROW;
+    for (uint32_t i = 0; i < p.count; i++) rows = rows && nest.stmts.at[i].op != OP_PARTIAL_ACCUMULATE;
+    if (!rows) return false;
     p.free = IR_NEW_ARRAY(job, bool, p.count);
     p.late = IR_NEW_ARRAY(job, bool, p.count);
     p.last = IR_NEW_ARRAY(job, uint32_t, p.count);
