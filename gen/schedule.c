@@ -74,6 +74,7 @@ static void plan_params(Planner *p) {
         add_size(p, &params, access->offset);
         for (uint32_t a = 0; a < nest->axis_count; a++) add_size(p, &params, access->stride[a]);
         if (access->index != IR_NONE) add_size(p, &params, access->index_stride);
+        if (access->index != IR_NONE) add_size(p, &params, access->index_extent);
     }
     for (uint32_t i = 0; i < nest->stmts.count; i++) { /* a part's slot has the kept extents */
         if (nest->stmts.at[i].op != OP_PARTIAL_ACCUMULATE) continue;
