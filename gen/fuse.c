@@ -1,11 +1,11 @@
 /* fuse: nests into groups that load each element once.
  *
  * needs   classified nests in topological order, sums across rows in parts
- * gives   one nest where two of class POINTWISE, INNER or ROW had equal axes and were linked: vertically, one reads at
- *         every point the tmp element that the other stores there; or horizontally, both make the same full read. A
- *         joined nest that reduces is ROW. Tmp buffers that nobody reads any more are gone. What was joined and what
- *         was not, with gate and numbers, stands in unit->reports
- * breaks  "one reduction a nest"
+ * gives   sums in parts of which one is enough whole again; one nest where two of class POINTWISE, INNER, MIXED or ROW
+ *         (POINTWISE or OUTER; FINALIZE) had equal axes and were linked: vertically, one reads at every point the tmp
+ *         element that the other stores there; or horizontally, both make the same full read, or add up equal parts. A
+ *         joined nest that reduces is ROW, or stays OUTER or FINALIZE. Tmp buffers that nobody reads any more are gone.
+ * What was joined and what was not, with gate and numbers, stands in unit->reports breaks  "one reduction a nest"
  *
  * Gates: equal axes and maps; the nest graph stays acyclic; memory overwritten in place is read by the store's map
  * alone (a nest that reads it stands before the one that overwrites it, so its loads come first); at most
@@ -34,7 +34,23 @@ typedef struct Fuse {
     bool *later;               /* of the nest i at hand: what has to run after it, directly or not */
 } Fuse;
 
-static bool may_join(NestClass class) { return class == CLASS_POINTWISE || class == CLASS_INNER || class == CLASS_ROW; }
+/* Rows join rows, sums across rows each other, sums of parts each other; pointwise work joins either kind of loop. */
+static bool may_join(NestClass a, NestClass b) {
+    enum { ROWS = 1, COLUMNS = 2, PARTS = 4 };
+    static const int kinds[CLASS_COUNT] = {[CLASS_POINTWISE] = ROWS | COLUMNS,
+                                           [CLASS_INNER] = ROWS,
+                                           [CLASS_MIXED] = ROWS,
+                                           [CLASS_ROW] = ROWS,
+                                           [CLASS_OUTER] = COLUMNS,
+                                           [CLASS_FINALIZE] = PARTS};
+    return (kinds[a] & kinds[b]) != 0;
+}
+
+static NestClass joined_class(const Nest *a, const Nest *b, const Nest *joined) {
+    if (a->class == CLASS_FINALIZE || a->class == CLASS_OUTER) return a->class;
+    if (b->class == CLASS_OUTER) return b->class;
+    return gen_nest_reduces(joined) ? CLASS_ROW : CLASS_POINTWISE;
+}
 
 static bool reads_tmp_of(const Prog *prog, const Nest *a, const Nest *b) {
     for (uint32_t i = 0; i < b->stmts.count; i++) {
@@ -159,7 +175,7 @@ static Nest join(Fuse *fuse, const Nest *a, const Nest *b) {
     uint32_t *b_id = IR_NEW_ARRAY(fuse->job, uint32_t, b->stmts.count + 1);
     add_stmts(fuse, &nest, a, NULL, NULL, a_id);
     add_stmts(fuse, &nest, b, a, a_id, b_id);
-    nest.class = gen_nest_reduces(&nest) ? CLASS_ROW : CLASS_POINTWISE;
+    nest.class = joined_class(a, b, &nest);
     nest.name = ir_format(fuse->job, "%s %s", a->name, b->name);
     return nest;
 }
@@ -179,16 +195,89 @@ static int64_t count_reads(const Nest *nest) {
     return count;
 }
 
+/* ---- pointwise work in the loops of a sum across rows ---- */
+
+/* Which axis of the nest stands for each of the others', by a read of the same elements. */
+static bool match_axes(const Nest *like, const Nest *nest, uint32_t *source) {
+    for (uint32_t i = 0; i < like->stmts.count; i++) {
+        if (!ir_is_full_read(like, &like->stmts.at[i])) continue;
+        const Access *full = &like->accesses.at[like->stmts.at[i].access];
+        for (uint32_t k = 0; k < nest->stmts.count; k++) {
+            const Access *load = &nest->accesses.at[nest->stmts.at[k].access];
+            if (nest->stmts.at[k].op != OP_LOAD || load->buf != full->buf || !ir_size_equal(load->offset, full->offset))
+                continue;
+            uint32_t taken = 0, matched = 0;
+            for (uint32_t a = 0; a < like->axis_count; a++)
+                for (uint32_t b = 0; b < nest->axis_count; b++) {
+                    if (taken >> b & 1 || !ir_size_equal(full->stride[a], load->stride[b]) ||
+                        !ir_size_equal(like->axes[a].extent, nest->axes[b].extent))
+                        continue;
+                    source[a] = b;
+                    taken |= (uint32_t)1 << b;
+                    matched++;
+                    break;
+                }
+            if (matched == like->axis_count) return true;
+        }
+    }
+    return false;
+}
+
+/* The pointwise nest with the axes of the other in its order; false where it has them already, or has others. */
+static bool turn_to(Fuse *fuse, const Nest *like, const Nest *nest, Nest *turned) {
+    uint32_t source[IR_MAX_AXES];
+    if (like->axis_count != nest->axis_count || !match_axes(like, nest, source)) return false;
+    AxisChange change = {.axis_count = like->axis_count, .row_count = like->row_count};
+    for (uint32_t a = 0; a < like->axis_count; a++) {
+        change.axes[a] = like->axes[a];
+        change.mask[source[a]] = (uint32_t)1 << a;
+        change.source[a] = source[a];
+        change.factor[a] = ir_poly_int(fuse->job, 1);
+    }
+    *turned = *nest;
+    gen_nest_change_axes(fuse->job, fuse->prog, turned, &change);
+    return true;
+}
+
+/* ---- parts ---- */
+
+/* They add up as many parts of as many columns. */
+static bool are_parts_alike(const Nest *a, const Nest *b) {
+    return a->class == CLASS_FINALIZE && b->class == CLASS_FINALIZE && gen_same_axes(a, b);
+}
+
+static const Stmt *find_partial(const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
+    return NULL;
+}
+
+/* What is made in parts is consumed along the same axes in the same parts, and nothing is made whole beside it. */
+static bool same_parts(const Prog *prog, const Nest *a, const Nest *b) {
+    const Stmt *x = find_partial(a), *y = find_partial(b);
+    if (!x || !y) return !x && !y;
+    const Buf *p = &prog->bufs.at[a->accesses.at[x->access].buf], *q = &prog->bufs.at[b->accesses.at[y->access].buf];
+    return x->consumed == y->consumed && ir_size_equal(p->extent[0], q->extent[0]);
+}
+
 /* Whether nests i < j are linked, and the gate that keeps them apart. When none does, *nest is the joined one. */
 static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) {
     const Nest *a = &fuse->prog->nests.at[i], *b = &fuse->prog->nests.at[j];
     *gate = (Gate){0};
     bool ordered = fuse->after[i * fuse->prog->nests.count + j];
-    if (!(ordered && reads_tmp_of(fuse->prog, a, b)) && !gen_share_full_read(a, b)) return false;
-    if (!may_join(a->class) || !may_join(b->class))
+    Nest turned;
+    if (a->class == CLASS_OUTER && b->class == CLASS_POINTWISE && turn_to(fuse, a, b, &turned))
+        b = &turned;
+    else if (a->class == CLASS_POINTWISE && b->class == CLASS_OUTER && turn_to(fuse, b, a, &turned))
+        a = &turned;
+    if (!(ordered && reads_tmp_of(fuse->prog, a, b)) && !gen_share_full_read(a, b) && !are_parts_alike(a, b))
+        return false;
+    if (!may_join(a->class, b->class))
         gate->name = "class";
     else if (!gen_same_axes(a, b))
         gate->name = "axes";
+    else if (!same_parts(fuse->prog, a, b))
+        gate->name = "parts";
     else if (!same_maps(fuse->prog, a, b))
         gate->name = "map";
     else if (!alias_allows(fuse->prog, a, b))

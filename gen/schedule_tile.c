@@ -303,7 +303,7 @@ static void check_columns(Planner *p) {
 }
 
 /* 32 accesses side by side are whole runs of memory of 128 bytes at least; 256 threads a CTA, as many rows as fill
- * them, and several rows a trip so that their loads are in the air together: 64 bytes a thread. The parts' sums are
+ * them, and several rows a trip so that their loads are in the air together: 96 bytes a thread. The parts' sums are
  * short and many: one element an access spreads them over the most CTAs. */
 static void plan_columns(Planner *p) {
     Tile *tile = &p->step->tile;
@@ -316,7 +316,7 @@ static void plan_columns(Planner *p) {
     while (most > 32 && accumulator_bytes(p) * most > MOST_SHARED) most /= 2;
     tile->rows = rows ? rows : tile->row_threads < most ? most / tile->row_threads : 1;
     int trip = 8;
-    while (trip > 1 && trip_bytes(p, trip) > 64) trip /= 2;
+    while (trip > 1 && trip_bytes(p, trip) > 96) trip /= 2;
     tile->chunks = chunks ? chunks : trip;
     tile->threads = tile->row_threads * tile->rows;
     check_columns(p);
