@@ -121,11 +121,16 @@ test-real: all
 
 #? make lint       layers, forbidden words, sizes, clang-format, clang-tidy
 lint: all
-	@BUILD=$(BUILD) sh tests/run.sh $(sort $(wildcard tests/lint/*.sh))
+	@BUILD=$(BUILD) TEST_LIMIT=1800 sh tests/run.sh $(sort $(wildcard tests/lint/*.sh))
 
 #? make golden     rewrite the golden files of the tests
 golden: all $(UNIT_TESTS)
 	@BUILD=$(BUILD) UPDATE_GOLDEN=1 sh tests/run.sh $(UNIT_TESTS)
+
+#? make faults     plants faults in a copy of the tree, each of which one quick test must catch (FAULTS="a b": only these)
+.PHONY: faults
+faults: all $(UNIT_TESTS)
+	@BUILD=$(BUILD) FAULTS="$(FAULTS)" FAULT_JOBS=$(JOBS) sh tests/faults/run.sh
 
 #? make fuzz       libFuzzer (clang) on graph files and safetensors files, FUZZ_SECONDS each (600)
 .PHONY: fuzz fuzzers
@@ -135,6 +140,19 @@ fuzz:
 fuzzers: $(BUILD)/fuzz_graph $(BUILD)/fuzz_safetensors
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcli.a $(BUILD)/libnormgen.a
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/libcli.a $(BUILD)/libnormgen.a $(LIBS)
+
+#? make bench-compile  what ng_compile takes with NVRTC, for every example (BENCH_ROUNDS=7, BENCH_COLUMNS=0,384,...)
+BENCH_ROUNDS ?= 7
+BENCH_COLUMNS ?= 0,384,1024,4096,8192,16384
+.PHONY: bench-compile
+bench-compile: $(BUILD)/bench/compile_time $(BUILD)/fake/libcuda.so.1
+	FAKE_CUDA=$(BUILD)/fake/libcuda.so.1 $< -r $(BENCH_ROUNDS) -n $(BENCH_COLUMNS) $(sort $(wildcard examples/*.yaml))
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libnormgen.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libnormgen.a $(LIBS)
+$(BUILD)/fake/libcuda.so.1: tests/fake/cuda.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,libcuda.so.1 -o $@ $<
 
 #? make clean      remove build/
 clean:

@@ -132,7 +132,8 @@ Item *gen_build_items(Front *front, const Scope *scope, const Ast *index, const 
     if (index->count == 1) ir_stop_at(front->job, STATUS_REJECTED, place, "an index needs at least one item");
     if (dots > 1) ir_stop_at(front->job, STATUS_REJECTED, place, "an index has at most one ...");
     if (reads > from->rank)
-        ir_stop_at(front->job, STATUS_REJECTED, place, "%u indices for a tensor of %u dims", reads, from->rank);
+        ir_stop_at(front->job, STATUS_REJECTED, place, "%u %s for a tensor of %u %s", reads,
+                   reads == 1 ? "index" : "indices", from->rank, from->rank == 1 ? "dim" : "dims");
     Item *items = IR_NEW_ARRAY(front->job, Item, index->count + from->rank);
     *count = 0;
     for (uint32_t i = 1; i < index->count; i++) {

@@ -187,7 +187,7 @@ static Arg call_numel(Front *front, const Scope *scope, const Ast *call) {
     Poly count = ir_poly_int(front->job, 1);
     for (uint32_t i = 0; i < shape.rank; i++)
         if (dims >> i & 1) count = ir_poly_mul(front->job, count, shape.extent[i], &overflow);
-    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62");
+    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
     return (Arg){.kind = ARG_SIZE, .place = place, .size = count};
 }
 

@@ -48,7 +48,7 @@ const char *gen_comment_text(Job *job, const char *bytes, size_t count, size_t m
 
 const char *gen_axis_name(Emitter *e, uint32_t axis); /* its index: "row", "c" or "a_h" */
 /* The pointer of an access at the current row, column (or lane v, within: each lane its own) and phase. */
-const char *gen_address(Emitter *e, uint32_t access, bool each_lane);
+const char *gen_address(Emitter *e, uint32_t id, bool each_lane);
 bool gen_has_base(const Emitter *e, uint32_t access); /* it has a pointer for its row */
 const char *gen_base_name(Emitter *e, uint32_t access);
 void gen_emit_bases(Emitter *e, Text *out, int indent);
@@ -61,11 +61,13 @@ const char *gen_left(Emitter *e); /* elements from this access's first to the ro
 /* ---- kernels (gen/emit_kernel.c) ---- */
 
 /* The kernels of one step: a function of both variants, and an entry for each. */
-void gen_emit_step(Job *job, const Unit *unit, uint32_t step, int *site, Text *out);
+void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *out);
 
 const char *gen_load_text(Emitter *e, const Stmt *load); /* a pack */
 const char *gen_pack_type(Emitter *e, const Stmt *load);
+const char *gen_row_condition(Emitter *e, const Stmt *load); /* of its being there; NULL: always */
 const char *gen_row_load_text(Emitter *e, const Stmt *load); /* one element */
+bool gen_has_lanes(const Phase *phase);                      /* something is done for each element */
 /* Whether a row store may write what other threads of the row still have to load. */
 bool gen_row_stores_race(const Emitter *e);
 uint32_t gen_slots_offset(const Emitter *e, uint32_t id); /* of a reduction, in shared memory */

@@ -149,7 +149,8 @@ static void put_split(Emitter *e, Text *out, int indent, uint32_t mask, uint32_t
         char id = e->nest->axes[k].id;
         bool first = (mask & (((uint32_t)1 << k) - 1)) == 0;
         bool used = used_mask >> k & 1;
-        const char *extent = gen_size_text(e, e->nest->axes[k].extent);
+        Size count = e->nest->axes[k].extent;
+        const char *extent = gen_size_text(e, ir_size_is(count, 0) ? ir_size_int(1) : count); /* of 0: never divides */
         if (used && first)
             ir_text_format(out, "%*sconst %s a_%c = %s;\n", indent, "", type, id, rest);
         else if (used)
@@ -194,11 +195,12 @@ static void put_runs(Emitter *e, Text *out, int indent, uint32_t used) {
         ir_text_format(out, "%*sconst Column runs = %s > VECTOR ? (Column)((%s + VECTOR - 1) / VECTOR) : 1;\n", indent,
                        "", extent, extent);
     }
-    ir_text_format(out, "%*sconst Column a_%c = access %% %s * VECTOR;\n", indent, "", last->id, runs);
+    bool whole = last->extent.kind == SIZE_INT && last->extent.value > 0;
+    if (!whole || used >> e->last & 1)
+        ir_text_format(out, "%*sconst Column a_%c = access %% %s * VECTOR;\n", indent, "", last->id, runs);
     put_split(e, out, indent, outer, used | (uint32_t)1 << first, "Column", ir_format(e->job, "(access / %s)", runs));
     ir_text_format(out, "%*sconst bool live = a_%c < %s", indent, "", e->nest->axes[first].id,
                    gen_size_text(e, e->nest->axes[first].extent));
-    bool whole = last->extent.kind == SIZE_INT && last->extent.value > 0;
     if (whole)
         ir_text_put(out, ";\n");
     else

@@ -45,8 +45,8 @@ static void put_uniform(Emitter *e, Text *out, int indent, uint32_t id) {
                        gen_value_name(e, id), text, gen_remark(e, stmt));
     } else if (stmt->op == OP_LOAD && !gather) {
         const char *pack = gen_place_name(e, 'r', id);
-        ir_text_format(out, "%*s%s %s = {};\n%*sif (live) %s = %s;\n", indent, "", gen_pack_type(e, stmt), pack, indent,
-                       "", pack, gen_load_text(e, stmt));
+        ir_text_format(out, "%*s%s %s = {};\n%*sif (%s) %s = %s;\n", indent, "", gen_pack_type(e, stmt), pack, indent,
+                       "", gen_row_condition(e, stmt), pack, gen_load_text(e, stmt));
     }
 }
 
@@ -56,7 +56,7 @@ static void put_lane(Emitter *e, Text *out, int indent, uint32_t id) {
     if (stmt->op != OP_LOAD) {
         text = gen_expression(e, stmt);
     } else if (form_of(e, stmt)->kind == FORM_GATHER) {
-        text = ir_format(e->job, "live && v < %s ? ng_read(%s) : (%s)0", gen_left(e),
+        text = ir_format(e->job, "%s && v < %s ? ng_read(%s) : (%s)0", gen_row_condition(e, stmt), gen_left(e),
                          gen_address(e, stmt->access, true), gen_compute_type(stmt->dtype));
     } else {
         text = ir_format(e->job, "ng_get(%s, v)", gen_place_name(e, 'r', id));

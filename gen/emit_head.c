@@ -56,7 +56,10 @@ void gen_emit_head(Emitter *e, Text *out) {
     const Tile *tile = &e->step->tile;
     ir_text_format(out, "template <bool WIDE>\nNG_HELPER void %s(", function_name(e));
     gen_emit_params(e, out, true);
-    ir_text_format(out, ") {\n    using Column = %s;\n", e->step->column64 ? "ng_i64" : "int");
+    ir_text_put(out, ") {\n");
+    if (e->step->strategy == STRATEGY_POINTWISE && !gen_has_lanes(&e->step->phases[0]))
+        return; /* single elements only */
+    ir_text_format(out, "    using Column = %s;\n", e->step->column64 ? "ng_i64" : "int");
     if (e->step->strategy == STRATEGY_POINTWISE) {
         ir_text_format(out, "    constexpr int THREADS = %d, VECTOR = %d, CHUNKS = %d;\n", tile->threads, tile->vector,
                        tile->chunks);

@@ -33,6 +33,35 @@ static bool is_late(const Emitter *e, uint32_t load) {
            e->step->crossing[load] != CROSS_KEEP_RAW;
 }
 
+/* ---- chunks ---- */
+
+/* The lanes' loop is unrolled in part only: the chunk at hand is the first of what is kept, which turns. */
+static bool is_turning(const Emitter *e) {
+    return strategy(e) == STRATEGY_ROW_REGISTERS && phase_now(e)->unroll < e->step->tile.chunks;
+}
+
+static const char *chunk_index(const Emitter *e) { return is_turning(e) ? "0" : "u"; }
+
+static void fill_unroll(Emitter *e, Text *out, int indent) {
+    (void)indent; /* of no account for a pragma */
+    ir_text_put(out, "#pragma unroll");
+    if (is_turning(e)) ir_text_format(out, " %d", phase_now(e)->unroll);
+    ir_text_put(out, "\n");
+}
+
+static void fill_turn(Emitter *e, Text *out, int indent) {
+    const StmtList *stmts = &phase_now(e)->stmts;
+    for (uint32_t i = 0; is_turning(e) && i < stmts->count; i++) {
+        uint32_t id = stmts->at[i];
+        bool load = stmt_at(e, id)->op == OP_LOAD && form_of(e, stmt_at(e, id))->kind != FORM_GATHER && !is_late(e, id);
+        if (!load && e->step->crossing[id] != CROSS_KEEP) continue;
+        bool again = false;
+        for (uint32_t q = e->phase + 1; q < e->step->phase_count; q++) again |= listed(&e->step->phases[q].stmts, id);
+        ir_text_format(out, "%*sng_turn<%s>(%s);\n", indent, "", again ? "true" : "false",
+                       gen_place_name(e, load ? 'r' : 'k', id));
+    }
+}
+
 /* ---- loads ---- */
 
 static const char *constant_suffix(const Emitter *e, const Stmt *load) {
@@ -80,7 +109,8 @@ static const char *element_text(Emitter *e, uint32_t id) {
     if (form_of(e, load)->kind == FORM_GATHER)
         return ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, true));
     const char *lane = form_of(e, load)->kind == FORM_SAME ? "0" : "v";
-    return ir_format(e->job, "ng_get(%s%s, %s)", gen_place_name(e, 'r', id), is_late(e, id) ? "" : "[u]", lane);
+    const char *chunk = is_late(e, id) ? "" : ir_format(e->job, "[%s]", chunk_index(e));
+    return ir_format(e->job, "ng_get(%s%s, %s)", gen_place_name(e, 'r', id), chunk, lane);
 }
 
 /* ---- stores ---- */
@@ -110,7 +140,7 @@ static void fill_before(Emitter *e, Text *out, int indent) {
             uint32_t id = phase->stmts.at[i];
             if (stmt_at(e, id)->op == OP_LOAD && e->step->crossing[id] == CROSS_KEEP_RAW &&
                 issue_phase(e, id) < e->phase)
-                ir_text_format(out, "%*sng_opaque(%s[u]);\n", indent, "", gen_place_name(e, 'r', id));
+                ir_text_format(out, "%*sng_opaque(%s[%s]);\n", indent, "", gen_place_name(e, 'r', id), chunk_index(e));
         }
     for (uint32_t i = 0; i < phase->loads.count; i++) {
         const Stmt *load = stmt_at(e, phase->loads.at[i]);
@@ -158,7 +188,7 @@ static void put_value(Emitter *e, Text *out, int indent, uint32_t id) {
     const Stmt *stmt = stmt_at(e, id);
     const char *name = gen_value_name(e, id), *type = gen_compute_type(stmt->dtype), *text;
     bool kept = e->step->crossing[id] == CROSS_KEEP, fetch = kept && first_phase(e, id) < e->phase;
-    const char *place = kept ? ir_format(e->job, "%s[u][v]", gen_place_name(e, 'k', id)) : NULL;
+    const char *place = kept ? ir_format(e->job, "%s[%s][v]", gen_place_name(e, 'k', id), chunk_index(e)) : NULL;
     if (fetch)
         text = place;
     else if (stmt->op == OP_LOAD)
@@ -207,14 +237,23 @@ static void fill_lanes(Emitter *e, Text *out, int indent) {
 
 /* ---- rows ---- */
 
-const char *gen_row_load_text(Emitter *e, const Stmt *load) {
+/* A row that is not there reads nothing, nor one of a tensor that has no element. */
+const char *gen_row_condition(Emitter *e, const Stmt *load) {
     const Buf *buf = buf_of(e, load);
-    if (buf->kind == BUF_SCALAR) return gen_param_name(e, e->nest->accesses.at[load->access].buf);
-    const char *read =
-        ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, false));
-    if (strategy(e) == STRATEGY_POINTWISE) return read;
-    /* a row that is not there reads nothing */
-    return ir_format(e->job, "live ? %s : (%s)0", read, gen_compute_type(load->dtype));
+    Text condition = ir_text(e->job);
+    if (strategy(e) != STRATEGY_POINTWISE) ir_text_put(&condition, "live");
+    for (uint32_t d = 0; d < buf->rank; d++)
+        if (form_of(e, load)->empty >> d & 1)
+            ir_text_format(&condition, "%s%s > 0", condition.count ? " && " : "", gen_size_text(e, buf->extent[d]));
+    return condition.count ? ir_text_string(&condition) : NULL;
+}
+
+const char *gen_row_load_text(Emitter *e, const Stmt *load) {
+    if (buf_of(e, load)->kind == BUF_SCALAR) return gen_param_name(e, e->nest->accesses.at[load->access].buf);
+    const char *condition = gen_row_condition(e, load),
+               *read =
+                   ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, false));
+    return condition ? ir_format(e->job, "%s ? %s : (%s)0", condition, read, gen_compute_type(load->dtype)) : read;
 }
 
 /* Whether a row store may write what other threads of the row still have to load. */
@@ -347,6 +386,8 @@ static void fill_combine(Emitter *e, Text *out, int indent) {
     }
 }
 
+bool gen_has_lanes(const Phase *phase) { return phase->stmts.count + phase->reduces.count + phase->stores.count > 0; }
+
 /* ---- regions ---- */
 
 static bool region_wanted(void *state, const char *name) {
@@ -357,7 +398,7 @@ static bool region_wanted(void *state, const char *name) {
             if (!is_late(e, phase->loads.at[i])) return true;
         return false;
     }
-    if (strcmp(name, "lanes") == 0) return phase->stmts.count + phase->reduces.count + phase->stores.count > 0;
+    if (strcmp(name, "lanes") == 0) return gen_has_lanes(phase);
     IR_BREACH(e->job, "a skeleton asks for `%s`", name);
 }
 
@@ -411,6 +452,8 @@ static void region_fill(void *state, const char *name, Text *out, int indent) {
         {"lanes", fill_lanes},
         {"after", fill_after},
         {"combine", fill_combine},
+        {"unroll", fill_unroll},
+        {"turn", fill_turn},
         {"tail", fill_tail},
         {"split", fill_split},
         {"rowstores", fill_row_stores},

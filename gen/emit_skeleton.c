@@ -59,7 +59,7 @@ static void read_block(Reader *r, bool keep, bool outermost) {
             read_block(r, false, false);
         } else if ((name = block_name(r->job, what, "if"))) {
             read_block(r, keep && r->skeleton->wanted(r->skeleton->state, name), false);
-        } else if ((name = block_name(r->job, what, "each"))) {
+        } else if (block_name(r->job, what, "each")) {
             const char *start = r->at;
             for (uint32_t i = 0; keep && i < r->skeleton->turns; i++) {
                 r->at = start;

@@ -105,6 +105,8 @@ void gen_read_scalars(Front *front, const Doc *section);
 void gen_read_outputs(Front *front, const Doc *section); /* after the nodes were built */
 void gen_apply_settings(Front *front);
 DType gen_find_dtype(Front *front, const char *name, Place place);
+/* "; did you mean 'f32'?" or "": types: the file's own types too. (gen/sections.c) */
+const char *gen_dtype_hint(const Front *front, const char *name, bool types);
 /* Reports entries of a map that are not among these keys. */
 void gen_check_fields(Front *front, const Doc *map, const char *const *keys, uint32_t count, const char *what);
 

@@ -2,14 +2,14 @@
  *
  * needs   classified nests in topological order, sums across rows in parts
  * gives   sums in parts of which one is enough whole again; one nest where two of class POINTWISE, INNER, MIXED or ROW
- *         (POINTWISE or OUTER; FINALIZE) had equal axes and were linked: vertically, one reads at every point the tmp
- *         element that the other stores there; or horizontally, both make the same full read, or add up equal parts. A
- *         joined nest that reduces is ROW, or stays OUTER or FINALIZE. Tmp buffers that nobody reads any more are gone.
- * What was joined and what was not, with gate and numbers, stands in unit->reports breaks  "one reduction a nest"
+ *         (or POINTWISE and OUTER, or FINALIZE) had equal axes and were linked: vertically, one reads at every point
+ * the tmp element that the other stores there; or horizontally, both make the same full read, or add up equal parts. A
+ * joined nest that reduces is ROW, or stays OUTER or FINALIZE. Tmp buffers that nobody reads any more are gone. What
+ * was joined and what was not, with gate and numbers, stands in unit->reports breaks  "one reduction a nest"
  *
  * Gates: equal axes and maps; the nest graph stays acyclic; memory overwritten in place is read by the store's map
- * alone (a nest that reads it stands before the one that overwrites it, so its loads come first); at most
- * `fuse_statements` statements and `fuse_reads` full reads. */
+ * alone, before the store, which comes behind all that may read it again; at most `fuse_statements` statements and
+ * `fuse_reads` full reads. */
 #include "gen/gen.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
@@ -30,6 +30,7 @@ typedef struct Fuse {
     Unit *unit;
     Prog *prog;
     int64_t statements, reads; /* limits */
+    uint32_t *writer;          /* of each buf: the nest that stores it, or IR_NONE */
     bool *after;               /* [a * nests.count + b]: nest b has to run after nest a */
     bool *later;               /* of the nest i at hand: what has to run after it, directly or not */
 } Fuse;
@@ -52,11 +53,11 @@ static NestClass joined_class(const Nest *a, const Nest *b, const Nest *joined) 
     return gen_nest_reduces(joined) ? CLASS_ROW : CLASS_POINTWISE;
 }
 
-static bool reads_tmp_of(const Prog *prog, const Nest *a, const Nest *b) {
+static bool reads_tmp_of(const Fuse *fuse, uint32_t a, const Nest *b) {
     for (uint32_t i = 0; i < b->stmts.count; i++) {
         if (b->stmts.at[i].op != OP_LOAD) continue;
         uint32_t buf = b->accesses.at[b->stmts.at[i].access].buf;
-        if (prog->bufs.at[buf].kind == BUF_TMP && gen_nest_stores(a, buf)) return true;
+        if (fuse->writer[buf] == a && fuse->prog->bufs.at[buf].kind == BUF_TMP) return true;
     }
     return false;
 }
@@ -70,12 +71,15 @@ static uint32_t stored_value(const Prog *prog, const Nest *a, const Nest *b, con
     return store->arg[0];
 }
 
-static bool same_maps(const Prog *prog, const Nest *a, const Nest *b) {
+/* a: nest `first`, its axes turned perhaps. */
+static bool same_maps(const Fuse *fuse, uint32_t first, const Nest *a, const Nest *b) {
+    const Prog *prog = fuse->prog;
     for (uint32_t i = 0; i < b->stmts.count; i++) {
         const Stmt *stmt = &b->stmts.at[i];
         if (stmt->op != OP_LOAD) continue;
         uint32_t buf = b->accesses.at[stmt->access].buf;
-        if (prog->bufs.at[buf].kind == BUF_TMP && gen_nest_stores(a, buf) && stored_value(prog, a, b, stmt) == IR_NONE)
+        if (prog->bufs.at[buf].kind == BUF_TMP && fuse->writer[buf] == first &&
+            stored_value(prog, a, b, stmt) == IR_NONE)
             return false;
     }
     return true;
@@ -106,11 +110,15 @@ static bool alias_allows(const Prog *prog, const Nest *a, const Nest *b) {
 /* The order that nests need, as it is now; a buffer has one writer. */
 static void find_order(Fuse *fuse) {
     const Prog *prog = fuse->prog;
-    uint32_t count = prog->nests.count;
-    uint32_t *writer = IR_NEW_ARRAY(fuse->job, uint32_t, prog->bufs.count + 1);
-    fuse->after = IR_NEW_ARRAY(fuse->job, bool, (size_t)count *count + 1);
-    fuse->later = IR_NEW_ARRAY(fuse->job, bool, count + 1);
-    for (uint32_t i = 0; i < prog->bufs.count; i++) writer[i] = IR_NONE;
+    const uint32_t count = prog->nests.count;
+    const Mark mark = ir_mark(fuse->job);
+    uint32_t *writer = fuse->writer;
+    bool *overwritten = IR_NEW_ARRAY(fuse->job, bool, prog->bufs.count + 1); /* some output may be in place of it */
+    memset(fuse->after, 0, (size_t)count * count);
+    for (uint32_t i = 0; i < prog->bufs.count; i++) {
+        writer[i] = IR_NONE;
+        if (prog->bufs.at[i].may_alias != IR_NONE) overwritten[prog->bufs.at[i].may_alias] = true;
+    }
     for (uint32_t n = 0; n < count; n++) {
         const Nest *nest = &prog->nests.at[n];
         for (uint32_t i = 0; i < nest->stmts.count; i++)
@@ -123,19 +131,20 @@ static void find_order(Fuse *fuse) {
             if (nest->stmts.at[i].op != OP_LOAD) continue;
             uint32_t read = nest->accesses.at[nest->stmts.at[i].access].buf;
             if (writer[read] < n) fuse->after[writer[read] * count + n] = true;
-            for (uint32_t o = 0; o < prog->bufs.count; o++)
+            for (uint32_t o = 0; overwritten[read] && o < prog->bufs.count; o++)
                 if (prog->bufs.at[o].may_alias == read && writer[o] != IR_NONE && writer[o] > n)
                     fuse->after[n * count + writer[o]] = true;
         }
     }
+    ir_reset(fuse->job, mark);
 }
 
 static void find_later(Fuse *fuse, uint32_t i) {
-    uint32_t count = fuse->prog->nests.count;
-    for (uint32_t k = 0; k < count; k++) {
-        fuse->later[k] = k > i && fuse->after[i * count + k];
-        for (uint32_t m = i + 1; m < k && !fuse->later[k]; m++)
-            fuse->later[k] = fuse->later[m] && fuse->after[m * count + k];
+    const uint32_t count = fuse->prog->nests.count;
+    memset(fuse->later, 0, count);
+    for (uint32_t m = i; m < count; m++) {
+        if (m > i && !fuse->later[m]) continue;
+        for (uint32_t k = m + 1; k < count; k++) fuse->later[k] |= fuse->after[(size_t)m * count + k];
     }
 }
 
@@ -146,12 +155,17 @@ static bool makes_cycle(const Fuse *fuse, uint32_t i, uint32_t j) {
     return false;
 }
 
+static bool overwrites(const Prog *prog, const Nest *nest, const Stmt *stmt) {
+    return stmt->op == OP_STORE && prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
+}
+
 /* Adds the statements of `from`; with `first`, whose statements are there already as first_id, loads of what it stored
- * become the values themselves. */
-static void add_stmts(Fuse *fuse, Nest *to, const Nest *from, const Nest *first, const uint32_t *first_id,
-                      uint32_t *id) {
+ * become the values themselves. Stores in place wait for a second call. */
+static void add_stmts(Fuse *fuse, Nest *to, const Nest *from, const Nest *first, const uint32_t *first_id, uint32_t *id,
+                      bool in_place) {
     for (uint32_t i = 0; i < from->stmts.count; i++) {
         Stmt stmt = from->stmts.at[i];
+        if (overwrites(fuse->prog, from, &stmt) != in_place) continue;
         uint32_t value = first && stmt.op == OP_LOAD ? stored_value(fuse->prog, first, from, &stmt) : IR_NONE;
         if (value != IR_NONE) {
             id[i] = first_id[value];
@@ -173,8 +187,10 @@ static Nest join(Fuse *fuse, const Nest *a, const Nest *b) {
     memset(&nest.accesses, 0, sizeof nest.accesses);
     uint32_t *a_id = IR_NEW_ARRAY(fuse->job, uint32_t, a->stmts.count + 1);
     uint32_t *b_id = IR_NEW_ARRAY(fuse->job, uint32_t, b->stmts.count + 1);
-    add_stmts(fuse, &nest, a, NULL, NULL, a_id);
-    add_stmts(fuse, &nest, b, a, a_id, b_id);
+    add_stmts(fuse, &nest, a, NULL, NULL, a_id, false);
+    add_stmts(fuse, &nest, b, a, a_id, b_id, false);
+    add_stmts(fuse, &nest, a, NULL, NULL, a_id, true);
+    add_stmts(fuse, &nest, b, a, a_id, b_id, true);
     nest.class = joined_class(a, b, &nest);
     nest.name = ir_format(fuse->job, "%s %s", a->name, b->name);
     return nest;
@@ -265,27 +281,29 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) 
     const Nest *a = &fuse->prog->nests.at[i], *b = &fuse->prog->nests.at[j];
     *gate = (Gate){0};
     bool ordered = fuse->after[i * fuse->prog->nests.count + j];
+    const Mark mark = ir_mark(fuse->job);
     Nest turned;
     if (a->class == CLASS_OUTER && b->class == CLASS_POINTWISE && turn_to(fuse, a, b, &turned))
         b = &turned;
     else if (a->class == CLASS_POINTWISE && b->class == CLASS_OUTER && turn_to(fuse, b, a, &turned))
         a = &turned;
-    if (!(ordered && reads_tmp_of(fuse->prog, a, b)) && !gen_share_full_read(a, b) && !are_parts_alike(a, b))
-        return false;
+    if (!(ordered && reads_tmp_of(fuse, i, b)) && !gen_share_full_read(a, b) && !are_parts_alike(a, b)) return false;
     if (!may_join(a->class, b->class))
         gate->name = "class";
     else if (!gen_same_axes(a, b))
         gate->name = "axes";
     else if (!same_parts(fuse->prog, a, b))
         gate->name = "parts";
-    else if (!same_maps(fuse->prog, a, b))
+    else if (!same_maps(fuse, i, a, b))
         gate->name = "map";
     else if (!alias_allows(fuse->prog, a, b))
         gate->name = "alias";
     else if (makes_cycle(fuse, i, j))
         gate->name = "cycle";
-    if (gate->name) return true;
-    Mark mark = ir_mark(fuse->job);
+    if (gate->name) {
+        ir_reset(fuse->job, mark);
+        return true;
+    }
     *nest = join(fuse, a, b);
     int64_t statements = count_statements(fuse->prog, nest), reads = count_reads(nest);
     if (statements > fuse->statements)
@@ -306,11 +324,12 @@ static void replace(Fuse *fuse, uint32_t i, uint32_t j, const Nest *nest) {
         else
             nests[kept++] = nests[k];
     }
-    nests[kept++] = *nest;
+    Nest *joined = &nests[kept++];
+    *joined = *nest;
     for (uint32_t k = 0; k < follow_count; k++) nests[kept++] = follow[k];
     for (uint32_t k = j + 1; k < fuse->prog->nests.count; k++) nests[kept++] = nests[k];
     fuse->prog->nests.count = kept;
-    gen_tidy(fuse->job, fuse->prog);
+    gen_tidy_nest(fuse->job, fuse->prog, joined);
     find_order(fuse);
 }
 
@@ -391,7 +410,8 @@ void gen_fuse(Job *job, Unit *unit) {
     fuse.reads = gen_knob_int(&unit->options, KNOB_FUSE_READS, NULL);
     if (!fuse.statements) fuse.statements = DEFAULT_STATEMENTS;
     if (!fuse.reads) fuse.reads = DEFAULT_READS;
-    uint32_t count = unit->prog->nests.count; /* from here on it only falls */
+    uint32_t count = unit->prog->nests.count; /* from here on this and that of the bufs only fall */
+    fuse.writer = IR_NEW_ARRAY(job, uint32_t, unit->prog->bufs.count + 1);
     fuse.after = IR_NEW_ARRAY(job, bool, (size_t)count *count + 1);
     fuse.later = IR_NEW_ARRAY(job, bool, count + 1);
     find_order(&fuse);

@@ -77,8 +77,7 @@ struct Unit {
     GenOptions options;
     Graph *graph;    /* latest: after simplify the one that was lowered */
     Graph *expanded; /* after expand: what the oracle evaluates */
-    /* Of each value of expanded: the one, of those that simplify found equal, whose id is the origin of what is left.
-     */
+    /* Of each value of expanded: the one of those that simplify found equal that is the origin of what is left. */
     uint32_t *stands_for;
     Prog *prog;
     Plan *plan;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const Knob knobs[] = {
-#define KNOB(id, name, values, what) {name, values, what},
+#define KNOB(id, name, values, scope, what) {name, values, KNOB_##scope, what},
 #include "gen/knobs.def"
 #undef KNOB
 };
@@ -50,6 +50,50 @@ static void check_setting(Job *job, const Setting *setting) {
     const char *near = ir_near_miss(job, name, names, KNOB_COUNT);
     ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "there is no knob `%s`%s%s%s", name, near ? "; did you mean `" : "",
                near ? near : "", near ? "`?" : "");
+}
+
+static bool takes(const Step *step, KnobScope scope, const char *value) {
+    if (scope == KNOB_IS_STRATEGY) return strcmp(gen_strategy(step->strategy)->name, value) == 0;
+    const bool pointwise = step->strategy == STRATEGY_POINTWISE;
+    return scope == KNOB_OF_KERNELS || (scope == KNOB_OF_POINTWISE) == pointwise;
+}
+
+static const char *const wanted[] = {
+    [KNOB_OF_KERNELS] = "any would",
+    [KNOB_IS_STRATEGY] = "pointwise kernels, those that work by rows and those that work by columns are apart",
+    [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
+    [KNOB_OF_POINTWISE] = "pointwise ones would"};
+
+static void check_met(Job *job, const Unit *unit, const Setting *setting) {
+    size_t kernel_count;
+    const char *part = knob_part(setting->name, &kernel_count);
+    const bool one = part != setting->name;
+    const Knob *knob = knobs;
+    while (strcmp(knob->name, part) != 0) knob++;
+    if (knob->scope == KNOB_OF_GRAPH && one)
+        ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s: %s is of the whole graph, not of a kernel",
+                   setting->name, knob->name);
+    if (knob->scope == KNOB_OF_GRAPH) return;
+    Text names = ir_text(job);
+    bool found = !one, met = false;
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
+        const Step *step = &unit->plan->steps.at[s];
+        const char *name = unit->prog->nests.at[step->nest].name;
+        ir_text_format(&names, "%s%s", s ? ", " : "", name);
+        if (one && (strlen(name) != kernel_count || memcmp(name, setting->name, kernel_count) != 0)) continue;
+        found = true;
+        met |= takes(step, knob->scope, setting->value);
+    }
+    if (!found)
+        ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s: there is no kernel '%.*s'; the kernels are %s",
+                   setting->name, (int)kernel_count, setting->name, ir_text_string(&names));
+    if (!met && unit->plan->steps.count)
+        ir_stop_at(job, STATUS_NOT_COMPILED, (Place){0, 0}, "%s=%s is not possible: no kernel here takes it, %s",
+                   setting->name, setting->value, wanted[knob->scope]);
+}
+
+void gen_knobs_met(Job *job, const Unit *unit) {
+    for (uint32_t i = 0; i < unit->options.set_count; i++) check_met(job, unit, &unit->options.sets[i]);
 }
 
 void gen_knobs_check(Job *job, const GenOptions *options) {

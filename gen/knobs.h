@@ -12,9 +12,18 @@ typedef enum KnobId {
     KNOB_COUNT
 } KnobId;
 
+typedef enum KnobScope {
+    KNOB_OF_GRAPH,
+    KNOB_OF_KERNELS,
+    KNOB_IS_STRATEGY, /* the kernels that can be of it */
+    KNOB_OF_ROW_KERNELS,
+    KNOB_OF_POINTWISE
+} KnobScope;
+
 typedef struct Knob {
     const char *name;
     const char *values; /* "" for a positive integer, else the words that it takes, a space between */
+    KnobScope scope;    /* what takes it */
     const char *what;
 } Knob;
 
@@ -22,6 +31,8 @@ const Knob *gen_knob(KnobId id);
 
 /* Every setting has a name and a value that the table knows; stops with STATUS_USAGE else. Called once, first. */
 void gen_knobs_check(Job *job, const GenOptions *options);
+/* Every setting meets a kernel of the plan that takes it; stops where it has no effect. Called once, last. */
+void gen_knobs_met(Job *job, const Unit *unit);
 /* The value forced for a kernel (its nest's name; NULL: of all), or NULL. The last setting wins, a kernel's own first.
  */
 const char *gen_knob_text(const GenOptions *options, KnobId id, const char *kernel);

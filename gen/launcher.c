@@ -92,15 +92,19 @@ static void put_signatures(Job *job, const Unit *unit, Text *workspace, Text *la
     put_arguments(&all, launch);
 }
 
-/* A polynomial as C, with the dims' names. */
-static const char *poly_c(Job *job, const Prog *prog, Poly poly) {
-    const char **names = IR_NEW_ARRAY(job, const char *, prog->dims.count + 1);
-    for (uint32_t i = 0; i < prog->dims.count; i++)
-        names[i] = prog->dims.at[i].value >= 0 ? ir_format(job, "%lldll", (long long)prog->dims.at[i].value)
-                                               : c_name(job, "d_", prog->dims.at[i].name);
+/* A polynomial as C, with the names of these dims. */
+static const char *dims_poly_c(Job *job, const Dim *dims, uint32_t count, Poly poly) {
+    const char **names = IR_NEW_ARRAY(job, const char *, count + (size_t)1);
+    for (uint32_t i = 0; i < count; i++)
+        names[i] =
+            dims[i].value >= 0 ? ir_format(job, "%lldll", (long long)dims[i].value) : c_name(job, "d_", dims[i].name);
     Text text = ir_text(job);
-    ir_poly_print(&text, poly, names, prog->dims.count);
+    ir_poly_print(&text, poly, names, count);
     return ir_text_string(&text);
+}
+
+static const char *poly_c(Job *job, const Prog *prog, Poly poly) {
+    return dims_poly_c(job, prog->dims.at, prog->dims.count, poly);
 }
 
 static const char *size_c(Job *job, const Prog *prog, Size size) {
@@ -269,6 +273,87 @@ static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
     ir_text_put(out, "            if (error != cudaSuccess) return error;\n        }\n    }\n");
 }
 
+/* ---- what a launch refuses ---- */
+
+static const char *const refuse = "return cudaErrorInvalidValue;";
+
+static void put_dim_checks(Job *job, const Prog *prog, Text *out) {
+    for (uint32_t d = 0; d < prog->dims.count; d++) {
+        const Dim *dim = &prog->dims.at[d];
+        if (dim->value >= 0) continue;
+        const char *name = c_name(job, "d_", dim->name);
+        const int64_t most = dim->max >= 0 ? dim->max : IR_MAX_EXTENT - 1;
+        ir_text_format(out, "    if (%s < 0 || %s > %lldll", name, name, (long long)most);
+        if (dim->multiple > 1) ir_text_format(out, " || %s %% %lldll != 0", name, (long long)dim->multiple);
+        ir_text_format(out, ") %s\n", refuse);
+    }
+}
+
+/* Refuses dims that make the polynomial negative, where any can. */
+static void put_refusal(Job *job, const Graph *graph, Poly poly, const char *what, Text *out) {
+    bool overflow = false, may_be_negative = false;
+    poly = ir_poly_fold(job, poly, ir_graph_fixed(job, graph), graph->dims.count, &overflow);
+    for (uint32_t t = 0; t < poly.count; t++) may_be_negative |= poly.terms[t].coefficient < 0;
+    if (!may_be_negative || overflow) return; /* a size that passes 2^62 was refused before */
+    ir_text_format(out, "    if (%s < 0) %s  // %s\n", dims_poly_c(job, graph->dims.at, graph->dims.count, poly),
+                   refuse, what);
+}
+
+static void put_extent_checks(Job *job, const Graph *graph, const Tensor *tensor, Text *out) {
+    for (uint32_t d = 0; d < tensor->shape.rank; d++)
+        put_refusal(job, graph, tensor->shape.extent[d], tensor->name, out);
+}
+
+/* 0 <= start <= stop <= extent */
+static void put_slice_check(Job *job, const Graph *graph, const Value *value, Text *out) {
+    const Shape *from = &graph->values.at[value->arg[0]].shape;
+    uint32_t d = 0;
+    bool overflow = false;
+    for (uint32_t i = 0; i < value->item_count; i++) {
+        const Item *item = &value->items[i];
+        if (item->kind == ITEM_NEW_AXIS) continue;
+        const Poly extent = from->extent[d++];
+        if (item->kind != ITEM_RANGE && item->kind != ITEM_AT) continue;
+        const Poly stop =
+            item->kind == ITEM_RANGE ? item->stop : ir_poly_add(job, item->start, ir_poly_int(job, 1), &overflow);
+        put_refusal(job, graph, item->start, "a slice starts below 0", out);
+        put_refusal(job, graph, ir_poly_sub(job, stop, item->start, &overflow), "a slice ends before it starts", out);
+        put_refusal(job, graph, ir_poly_sub(job, extent, stop, &overflow), "a slice ends beyond its dim", out);
+    }
+}
+
+static void put_extreme_check(Job *job, const Graph *graph, const Value *value, Text *out) {
+    const Shape *from = &graph->values.at[value->arg[0]].shape;
+    Text empty = ir_text(job), kept = ir_text(job);
+    for (uint32_t d = 0; d < from->rank; d++) {
+        const bool consumed = value->dims >> d & 1;
+        if (ir_size_is_positive(graph, from->extent[d])) continue;
+        Text *text = consumed ? &empty : &kept;
+        if (consumed && text->count) ir_text_put(text, " || ");
+        ir_text_format(text, consumed ? "%s == 0" : " && %s != 0",
+                       dims_poly_c(job, graph->dims.at, graph->dims.count, from->extent[d]));
+    }
+    ir_text_format(out, "    if ((%s)%s) %s  // %s of nothing\n", ir_text_string(&empty), ir_text_string(&kept), refuse,
+                   ir_reduction(value->reduction)->language);
+}
+
+static void put_checks(Job *job, const Unit *unit, Text *out) {
+    const Graph *graph = unit->graph;
+    put_dim_checks(job, unit->prog, out);
+    for (uint32_t i = 0; graph && i < graph->inputs.count; i++)
+        put_extent_checks(job, graph, &graph->inputs.at[i], out);
+    for (uint32_t o = 0; graph && o < graph->outputs.count; o++)
+        put_extent_checks(job, graph, &graph->outputs.at[o], out);
+    for (uint32_t v = 0; graph && v < graph->values.count; v++) {
+        const Value *value = &graph->values.at[v];
+        if (!ir_value_needs_check(graph, value)) continue;
+        if (value->op == OP_INDEX)
+            put_slice_check(job, graph, value, out);
+        else
+            put_extreme_check(job, graph, value, out);
+    }
+}
+
 void gen_emit_launcher(Job *job, const Unit *unit, Text *out) {
     Text workspace = ir_text(job), launch = ir_text(job);
     put_signatures(job, unit, &workspace, &launch);
@@ -281,8 +366,7 @@ void gen_emit_launcher(Job *job, const Unit *unit, Text *out) {
     ir_text_format(out, "extern \"C\" %s {\n", ir_text_string(&launch));
     for (uint32_t i = 0; i < all.count; i++) ir_text_format(out, "    (void)%s;\n", all.at[i].name);
     ir_text_put(out, "    (void)workspace;\n    (void)workspace_bytes;\n");
-    for (uint32_t i = 0; i < dims.count; i++)
-        ir_text_format(out, "    if (%s < 0) return cudaErrorInvalidValue;\n", dims.at[i].name);
+    put_checks(job, unit, out);
     put_workspace_check(job, unit, &dims, out);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step(job, unit, &unit->plan->steps.at[s], out);
     ir_text_put(out, "    return cudaSuccess;\n}\n#endif\n");
@@ -299,6 +383,7 @@ void gen_emit_header(Job *job, const Unit *unit, Text *out) {
     ir_text_put(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     ir_text_put(out, "/* Bytes of workspace that a launch with these dims needs; 0: it may be NULL. */\n");
     ir_text_format(out, "%s;\n", ir_text_string(&workspace));
-    ir_text_put(out, "/* Device pointers; stream: a cudaStream_t. Enqueues and returns a cudaError_t. */\n");
+    ir_text_put(out, "/* Device pointers; stream: a cudaStream_t. Enqueues and returns a cudaError_t; dims that the "
+                     "graph does not\n   allow are cudaErrorInvalidValue. */\n");
     ir_text_format(out, "%s;\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n", ir_text_string(&launch));
 }

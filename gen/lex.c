@@ -53,6 +53,21 @@ bool gen_read_number(Job *job, const char *bytes, size_t count, double *number, 
     return !*is_integer || ir_read_int(bytes + (bytes[0] == '+'), count - (bytes[0] == '+'), integer);
 }
 
+_Noreturn static void refuse_number(Lexer *lexer, Place place) {
+    const char *bytes = lexer->bytes + place.start,
+               *what = "write digits, a point with digits on both sides, an exponent, as in 12, 0.5 or 1e-5";
+    uint32_t digits = 0;
+    double number;
+    while (digits < place.count && is_digit(bytes[digits])) digits++;
+    if (digits == place.count && bytes[0] != '0')
+        what = "a whole number stays below 2^63; 1e20 is a number of another kind";
+    else if (digits < place.count && is_digit(bytes[0]) && ir_read_double(lexer->job, bytes, place.count, &number) &&
+             isinf(number))
+        what = "a number stays below 1.8e308; write inf";
+    ir_stop_at(lexer->job, STATUS_REJECTED, place, "'%.*s' is no number here: %s",
+               (int)(place.count < 40 ? place.count : 40), bytes, what);
+}
+
 static Token lex_number(Lexer *lexer) {
     uint32_t start = lexer->at;
     while (lexer->at < lexer->stop) {
@@ -66,10 +81,7 @@ static Token lex_number(Lexer *lexer) {
     Token token = {.kind = TOKEN_NUMBER, .place = {start, lexer->at - start}};
     if (!gen_read_number(lexer->job, lexer->bytes + start, token.place.count, &token.number, &token.integer,
                          &token.is_integer))
-        ir_stop_at(lexer->job, STATUS_REJECTED, token.place,
-                   "'%.*s' is no number here: write digits, a point with digits on both sides, an exponent, as in 12, "
-                   "0.5 or 1e-5",
-                   (int)(token.place.count < 40 ? token.place.count : 40), lexer->bytes + start);
+        refuse_number(lexer, token.place);
     return token;
 }
 

@@ -310,6 +310,12 @@ static void drop_parts(Job *job, Prog *prog) {
     visit_sizes(prog, renumber_part, used);
 }
 
+void gen_tidy_nest(Job *job, Prog *prog, Nest *nest) {
+    ir_nest_sweep(job, nest);
+    while (drop_unread(job, prog)) continue;
+    drop_empty_nests(prog);
+}
+
 void gen_tidy(Job *job, Prog *prog) {
     for (uint32_t n = 0; n < prog->nests.count; n++) ir_nest_sweep(job, &prog->nests.at[n]);
     while (drop_unread(job, prog)) continue;

@@ -40,5 +40,7 @@ bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b);
 
 /* Drops tmp buffers that nobody reads, what only they needed, and sizes that nothing names; renumbers the rest. */
 void gen_tidy(Job *job, Prog *prog);
+/* The same where one nest changed, a joined one; bufs and sizes keep their numbers until the next gen_tidy. */
+void gen_tidy_nest(Job *job, Prog *prog, Nest *nest);
 
 #endif

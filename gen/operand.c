@@ -114,7 +114,7 @@ static Poly combine(Front *front, Op op, Poly a, Poly b, Place place) {
     Poly result = op == OP_ADD   ? ir_poly_add(front->job, a, b, &overflow)
                   : op == OP_SUB ? ir_poly_sub(front->job, a, b, &overflow)
                                  : ir_poly_mul(front->job, a, b, &overflow);
-    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62");
+    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
     return result;
 }
 
@@ -122,7 +122,7 @@ Poly gen_arg_size(Front *front, const Arg *arg, Place place, const char *what) {
     if (arg->kind == ARG_SIZE) return arg->size;
     if (arg->kind == ARG_NUMBER && arg->is_integer) {
         if (arg->integer >= IR_MAX_EXTENT || arg->integer <= -IR_MAX_EXTENT)
-            ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62");
+            ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
         return ir_poly_int(front->job, arg->integer);
     }
     if (arg->kind == ARG_OP) {

@@ -55,6 +55,7 @@ typedef struct Phase {
     StmtList reduces;    /* whose elements are combined in this phase; then the row is combined */
     StmtList row_stmts;  /* once a row, after the reduces of the phase before (phase 0: before everything) */
     StmtList row_stores; /* once a row, at the end of row_stmts */
+    int unroll;          /* row_registers: chunks computed in one trip of the loop; tile.chunks: there is no loop */
 } Phase;
 
 typedef enum GuardKind {
@@ -81,6 +82,7 @@ typedef struct Form {
     FormKind kind;
     bool constant; /* an input whose memory no output may have: read-only loads, __restrict__ */
     bool index64;  /* column offsets need 64 bits */
+    uint8_t empty; /* read once a row (a column): dims of the buffer that may have no element although it is there */
 } Form;
 
 typedef struct Variant {

@@ -1,4 +1,4 @@
-/* schedule: Prog -> Plan, one step a nest.
+/* schedule: Prog -> Plan, one step a nest that stores anything.
  *   needs   a Prog after fuse
  *   gives   unit->plan: strategies, tiles, phases, parameters, guards, shared memory, what was chosen and why
  *   breaks  nothing; Prog is left alone
@@ -78,6 +78,8 @@ static void plan_params(Planner *p) {
         add_size(p, &params, access->offset);
         for (uint32_t a = 0; a < nest->axis_count; a++) add_size(p, &params, access->stride[a]);
         if (access->index != IR_NONE) add_size(p, &params, access->index_stride);
+        for (uint32_t d = 0; d < IR_MAX_RANK; d++)
+            if (p->step->forms[i].empty >> d & 1) add_size(p, &params, p->prog->bufs.at[access->buf].extent[d]);
     }
     for (uint32_t i = 0; i < nest->stmts.count; i++) { /* a part's slot has the kept extents */
         if (nest->stmts.at[i].op != OP_PARTIAL_ACCUMULATE) continue;
@@ -180,7 +182,7 @@ static void plan_parts(Planner *p) {
     const Tile *tile = &step->tile;
     if (step->part == IR_NONE) return;
     PartCount *count = &p->plan->parts[step->part];
-    if (count->units_each) return;
+    if (count->units.count) return;
     Poly units = ir_poly_int(p->job, 1);
     for (uint32_t a = 0; a < p->nest->axis_count; a++)
         if (step->looped >> a & 1) units = multiply(p, units, ir_size_poly(p->job, p->prog, p->nest->axes[a].extent));
@@ -321,8 +323,24 @@ static void tell_choice(Planner *p) {
     gen_choose(p->job, p->plan, "%s", ir_text_string(&text));
 }
 
+/* Every tensor that it stores is known to have no element. */
+static bool stores_nothing(const Prog *prog, const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        if (nest->stmts.at[i].op != OP_STORE && nest->stmts.at[i].op != OP_PARTIAL_ACCUMULATE) continue;
+        const Buf *buf = &prog->bufs.at[nest->accesses.at[nest->stmts.at[i].access].buf];
+        bool empty = false;
+        for (uint32_t d = 0; d < buf->rank; d++) empty |= ir_size_is(buf->extent[d], 0);
+        if (!empty) return false;
+    }
+    return true;
+}
+
 static void plan_nest(Job *job, Unit *unit, uint32_t index) {
     const Nest *nest = &unit->prog->nests.at[index];
+    if (stores_nothing(unit->prog, nest)) {
+        gen_choose(job, unit->plan, "%s: no kernel, since what it stores has no element", nest->name);
+        return;
+    }
     refuse_unsupported(job, unit->prog, nest);
     Planner p = {.job = job, .unit = unit, .prog = unit->prog, .nest = nest, .plan = unit->plan};
     p.step = IR_PUSH(job, &unit->plan->steps);
@@ -346,6 +364,9 @@ void gen_schedule(Job *job, Unit *unit) {
     unit->plan = IR_NEW(job, Plan);
     unit->plan->name = unit->prog->name;
     unit->plan->parts = IR_NEW_ARRAY(job, PartCount, unit->prog->parts.count + (size_t)1);
+    for (uint32_t k = 0; k < unit->prog->parts.count; k++) /* of what has no element: none */
+        unit->plan->parts[k] = (PartCount){.units_each = 1, .beside_each = 1, .ctas_per_sm = 1};
     for (uint32_t i = 0; i < unit->prog->nests.count; i++) plan_nest(job, unit, i);
     gen_plan_workspace(job, unit);
+    gen_knobs_met(job, unit);
 }

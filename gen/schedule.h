@@ -36,7 +36,8 @@ int64_t *gen_guess_dims(Job *job, const Prog *prog);
 /* Phases, crossings and stores of planner->step, whose strategy and forms stand. Sets kept_bytes. */
 void gen_plan_phases(Planner *planner);
 void gen_plan_chain(Planner *planner);
-bool gen_is_costly(Op op); /* tens of instructions: worth a register to keep */
+/* Instructions that an op takes beyond a few, about; 0: it is cheap. What has a cost is worth a register to keep. */
+int gen_op_cost(Op op);
 /* Bytes of registers that one access of a load takes: whole words. */
 int gen_pack_bytes(const Planner *planner, const Stmt *load);
 

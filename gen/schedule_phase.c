@@ -13,26 +13,26 @@ typedef struct Demand {
     bool *keep; /* [stmt]: kept as its f32 where a later phase reads it */
 } Demand;
 
-bool gen_is_costly(Op op) {
+int gen_op_cost(Op op) {
     switch (op) {
-    case OP_DIV:
-    case OP_FLOORDIV:
-    case OP_MOD:
-    case OP_POW:
+    case OP_RSQRT: return 6;
     case OP_EXP:
     case OP_EXP2:
+    case OP_SQRT:
+    case OP_DIV: return 10;
     case OP_EXPM1:
     case OP_LOG:
     case OP_LOG2:
     case OP_LOG1P:
-    case OP_SQRT:
-    case OP_RSQRT:
-    case OP_TANH:
+    case OP_TANH: return 20;
     case OP_SIGMOID:
-    case OP_ERF:
+    case OP_ERF: return 25;
+    case OP_FLOORDIV:
+    case OP_MOD:
     case OP_SIN:
-    case OP_COS: return true;
-    default: return false;
+    case OP_COS: return 60;
+    case OP_POW: return 100;
+    default: return 0;
     }
 }
 
@@ -91,7 +91,7 @@ static Demand demand_create(Planner *p) {
     for (uint32_t i = 0; i < count; i++) {
         d.store_phase[i] = p->phase[i];
         d.keep[i] =
-            p->keep_f32 && p->step->strategy == STRATEGY_ROW_REGISTERS && gen_is_costly(p->nest->stmts.at[i].op);
+            p->keep_f32 && p->step->strategy == STRATEGY_ROW_REGISTERS && gen_op_cost(p->nest->stmts.at[i].op) > 0;
     }
     return d;
 }

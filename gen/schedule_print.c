@@ -62,6 +62,7 @@ static void put_step(Text *text, const Unit *unit, const Step *step) {
         put_list(text, "compute", &phase->stmts);
         put_list(text, "reduce", &phase->reduces);
         put_list(text, "store", &phase->stores);
+        if (phase->unroll < tile->chunks) ir_text_format(text, " unroll %d;", phase->unroll);
         ir_text_put(text, "\n");
     }
     put_crossings(text, nest, step);

@@ -65,8 +65,23 @@ static bool needs_index64(const Planner *p, const Access *access) {
     return reach >= (int64_t)1 << 30;
 }
 
+/* A load of stride 0 along columns happens once a row, also of a row without columns, whose tensor is not there; that
+ * of a column kernel once a column, also of one without rows. */
+static uint8_t may_be_empty(const Planner *p, const Buf *buf) {
+    uint32_t there = gen_by_columns(p->step->strategy) ? p->inner : p->step->row_mask;
+    uint8_t mask = 0;
+    if (buf->kind != BUF_IN) return 0;
+    for (uint32_t d = 0; d < buf->rank; d++) {
+        bool known = buf->extent[d].kind == SIZE_INT;
+        for (uint32_t a = 0; a < p->nest->axis_count; a++)
+            known |= (there >> a & 1) && ir_size_equal(p->nest->axes[a].extent, buf->extent[d]);
+        if (!known) mask |= (uint8_t)(1 << d);
+    }
+    return mask;
+}
+
 static Form form_of(const Planner *p, const Access *access) {
-    Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access)};
+    Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access), 0};
     if (access->index != IR_NONE && p->element[access->index]) {
         form.kind = FORM_GATHER;
         return form;
@@ -74,8 +89,10 @@ static Form form_of(const Planner *p, const Access *access) {
     bool varies = false;
     for (uint32_t a = 0; a < p->nest->axis_count; a++)
         if (p->inner >> a & 1 && !ir_size_is(access->stride[a], 0)) varies = true;
+    bool in_loop = (ir_access_domain(p->nest, access) & p->step->looped) != 0;
+    if (!in_loop) form.empty = may_be_empty(p, &p->prog->bufs.at[access->buf]);
     if (!varies) {
-        if (ir_access_domain(p->nest, access) & p->step->looped) form.kind = FORM_SAME; /* column: of a row */
+        if (in_loop) form.kind = FORM_SAME; /* column: of a row */
         return form;
     }
     Size stride = access->stride[p->last];
@@ -172,11 +189,13 @@ static int elements_a_thread(const Planner *p) {
             }
         }
     for (uint32_t i = 0; i < p->nest->stmts.count; i++)
-        if (p->element[i] && gen_is_costly(p->nest->stmts.at[i].op)) costly = true;
+        if (p->element[i] && gen_op_cost(p->nest->stmts.at[i].op) > 0) costly = true;
     return p->guess > (costly ? 8192 : sums > 1 ? 1024 : 4096) ? 32 : 16;
 }
 
 static int round_threads(int64_t threads) {
+    const int64_t most = 2048; /* more than any CTA has: rows of any length come here */
+    if (threads > most) threads = most;
     if (threads > 32) return (int)((threads + 31) / 32 * 32);
     int power = 1;
     while (power < threads) power *= 2;
@@ -237,15 +256,28 @@ static void plan_loop(Planner *p) {
 /* Rows a CTA: small rows share CTAs of 128 threads, a warp a row CTAs of 64 (256 columns: 0.937 of a copy). */
 static int default_rows(int row_threads) { return row_threads > 32 ? 1 : (row_threads == 32 ? 64 : 128) / row_threads; }
 
+/* The knob that was forced bears the blame, the first of two. */
+_Noreturn static void refuse_either(Planner *p, KnobId first, KnobId second, const char *why) {
+    const KnobId id = forced_int(p, first) ? first : second;
+    refuse_knob(p, id, forced_int(p, id), why);
+}
+
+static void check_elements(Planner *p, KnobId other) {
+    const Tile *tile = &p->step->tile;
+    if ((int64_t)tile->chunks * tile->vector > 256)
+        refuse_either(p, KNOB_CHUNKS, other, "a thread holds at most 256 elements");
+}
+
 static void check_rows(Planner *p) {
     Tile *tile = &p->step->tile;
-    if (tile->threads > 1024) refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has at most 1024 threads");
+    if ((int64_t)tile->row_threads * tile->rows > 1024)
+        refuse_either(p, KNOB_ROWS, KNOB_ROW_THREADS, "a CTA has at most 1024 threads");
+    tile->threads = tile->row_threads * tile->rows;
     bool power = (tile->row_threads & (tile->row_threads - 1)) == 0;
     if (tile->row_threads % 32 != 0 && (!power || tile->row_threads > 32))
         refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16, 32 nor a multiple of 32");
+    check_elements(p, KNOB_ROW_THREADS);
     if (p->step->strategy != STRATEGY_ROW_REGISTERS) return;
-    if ((int64_t)tile->chunks * tile->vector > 256)
-        refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "a thread's registers hold at most 256 elements");
     if (p->columns > (int64_t)tile->row_threads * tile->chunks * tile->vector)
         refuse_knob(p, KNOB_CHUNKS, tile->chunks, "the tile is shorter than the row");
 }
@@ -351,14 +383,13 @@ static void plan_rows(Planner *p) {
         tile->row_threads = threads;
         if (p->step->strategy == STRATEGY_ROW_REGISTERS) {
             int64_t needed = ceil_div(p->columns, (int64_t)threads * tile->vector);
-            if (needed > 256) refuse_knob(p, KNOB_ROW_THREADS, threads, "too many elements a thread for registers");
+            if (needed > 256) refuse_knob(p, KNOB_ROW_THREADS, threads, "a thread holds at most 256 elements");
             tile->chunks = needed < 1 ? 1 : (int)needed;
         }
     }
     if (chunks) tile->chunks = chunks;
     int rows = forced_int(p, KNOB_ROWS);
     tile->rows = rows ? rows : default_rows(tile->row_threads);
-    tile->threads = tile->row_threads * tile->rows;
     check_rows(p);
 }
 
@@ -371,6 +402,7 @@ static void plan_pointwise(Planner *p) {
     tile->row_threads = tile->threads;
     tile->rows = 1;
     if (tile->threads > 1024) refuse_knob(p, KNOB_THREADS, threads, "a CTA has at most 1024 threads");
+    check_elements(p, KNOB_VECTOR);
     gen_plan_phases(p);
 }
 
@@ -392,6 +424,40 @@ static int default_min_ctas(const Planner *p) {
     return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;
 }
 
+static int threads_per_sm(const Planner *p) {
+    const Target *target = p->unit->options.target;
+    const int arch = target ? target->arch : 90;
+    return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
+}
+
+/* Instructions of costly ops for each element of a phase; what was kept is not computed again. */
+static int phase_cost(const Planner *p, uint32_t phase) {
+    const StmtList *stmts = &p->step->phases[phase].stmts;
+    int cost = 0;
+    for (uint32_t i = 0; i < stmts->count; i++) {
+        uint32_t id = stmts->at[i];
+        if (p->step->crossing[id] == CROSS_KEEP && p->phase[id] < phase) continue;
+        const Stmt *stmt = &p->nest->stmts.at[id];
+        cost += gen_op_cost(stmt->op) * (stmt->dtype == DTYPE_F64 ? 4 : 1);
+    }
+    return cost;
+}
+
+/* Costly phases are a loop whose trips have at most so many instructions of costly ops, since NVRTC takes 0.12 ms for
+ * each: add, LayerNorm and GELU of 4096 columns take it 139 ms a kernel unrolled, 116 ms in two trips. */
+enum { TRIP_COST = 320 };
+
+static void plan_unroll(Planner *p) {
+    const Tile *tile = &p->step->tile;
+    for (uint32_t q = 0; q < p->step->phase_count; q++) {
+        int access = phase_cost(p, q) * tile->vector, trips = 1;
+        while (p->step->strategy == STRATEGY_ROW_REGISTERS && trips < tile->chunks &&
+               (tile->chunks % trips || access * (tile->chunks / trips) > TRIP_COST))
+            trips++;
+        p->step->phases[q].unroll = tile->chunks / trips;
+    }
+}
+
 void gen_plan_tile(Planner *p) {
     plan_vector(p);
     if (p->step->strategy == STRATEGY_POINTWISE)
@@ -402,5 +468,8 @@ void gen_plan_tile(Planner *p) {
         plan_rows(p);
     int min_ctas = forced_int(p, KNOB_MIN_CTAS);
     if (min_ctas > 32) refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has room for at most 32 CTAs");
+    if ((int64_t)min_ctas * p->step->tile.threads > threads_per_sm(p))
+        refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has no room for so many threads");
     p->step->tile.min_ctas = min_ctas ? min_ctas : default_min_ctas(p);
+    plan_unroll(p);
 }

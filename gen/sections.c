@@ -17,18 +17,30 @@ void gen_check_fields(Front *front, const Doc *map, const char *const *keys, uin
     }
 }
 
-DType gen_find_dtype(Front *front, const char *name, Place place) {
-    DType dtype;
-    for (uint32_t i = 0; i < front->types.count; i++)
-        if (strcmp(front->types.at[i].name, name) == 0) return front->types.at[i].dtype;
-    if (ir_dtype_find(name, strlen(name), &dtype)) return dtype;
+/* Names of dtypes elsewhere that are nearer to another one by their letters. */
+static const char *const elsewhere[][2] = {
+    {"float", "f32"},  {"double", "f64"}, {"half", "f16"},      {"long", "i64"}, {"int", "i32"},
+    {"char", "i8"},    {"byte", "u8"},    {"fp64", "f64"},      {"fp32", "f32"}, {"fp16", "f16"},
+    {"fp8", "f8e4m3"}, {"f8", "f8e4m3"},  {"float8", "f8e4m3"},
+};
+
+const char *gen_dtype_hint(const Front *front, const char *name, bool types) {
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (strcmp(elsewhere[i][0], name) == 0) return ir_format(front->job, "; did you mean '%s'?", elsewhere[i][1]);
     IR_LIST(const char *) names = {0};
     for (uint32_t i = 0; i < DTYPE_COUNT; i++) {
         *IR_PUSH(front->job, &names) = ir_dtype((DType)i)->name;
         *IR_PUSH(front->job, &names) = ir_dtype((DType)i)->torch_name;
     }
-    ir_stop_at(front->job, STATUS_REJECTED, place, "unknown dtype '%.64s'%s", name,
-               gen_name_hint(front, name, 1u << SYMBOL_TYPE, names.at, names.count));
+    return gen_name_hint(front, name, types ? 1u << SYMBOL_TYPE : 0, names.at, names.count);
+}
+
+DType gen_find_dtype(Front *front, const char *name, Place place) {
+    DType dtype;
+    for (uint32_t i = 0; i < front->types.count; i++)
+        if (strcmp(front->types.at[i].name, name) == 0) return front->types.at[i].dtype;
+    if (ir_dtype_find(name, strlen(name), &dtype)) return dtype;
+    ir_stop_at(front->job, STATUS_REJECTED, place, "unknown dtype '%.64s'%s", name, gen_dtype_hint(front, name, true));
 }
 
 static const char *scalar_text(Front *front, const Doc *doc, const char *what) {
@@ -76,14 +88,14 @@ static void read_type(Front *front, const Doc *key, const Doc *item) {
     *IR_PUSH(front->job, &front->types) = (TypeName){key->text, dtype};
 }
 
-static int64_t read_extent(Front *front, const Doc *doc, const char *what, int64_t least) {
+/* also: what else is taken there, between what and "a whole number". */
+static int64_t read_extent(Front *front, const Doc *doc, const char *what, const char *also, int64_t least) {
     int64_t value;
     const char *text = scalar_text(front, doc, what);
     if (!ir_read_int(text, doc->count, &value) || value < least || value >= IR_MAX_EXTENT)
         ir_stop_at(front->job, STATUS_REJECTED, doc->place,
-                   "expected %s, a whole number from %lld up to 2^62 - 1, found "
-                   "'%.40s'",
-                   what, (long long)least, text);
+                   "expected %s%s a whole number from %lld up to 2^62 - 1, found '%.40s'", what, also, (long long)least,
+                   text);
     return value;
 }
 
@@ -94,11 +106,11 @@ static void read_dim(Front *front, const Doc *key, const Doc *item) {
         gen_check_fields(front, item, fields, 3, "field of a dim");
         const Doc *hint = gen_doc_find(item, "hint"), *max = gen_doc_find(item, "max");
         const Doc *multiple = gen_doc_find(item, "multiple");
-        if (hint) dim.hint = read_extent(front, hint, "a hint", 0);
-        if (max) dim.max = read_extent(front, max, "a max", 0);
-        if (multiple) dim.multiple = read_extent(front, multiple, "a multiple", 1);
+        if (hint) dim.hint = read_extent(front, hint, "a hint", ",", 0);
+        if (max) dim.max = read_extent(front, max, "a max", ",", 0);
+        if (multiple) dim.multiple = read_extent(front, multiple, "a multiple", ",", 1);
     } else if (strcmp(scalar_text(front, item, "a dim"), "any") != 0) {
-        dim.value = read_extent(front, item, "a dim: any, {hint: n, max: n, multiple: n} or", 0);
+        dim.value = read_extent(front, item, "a dim", ": any, {hint: n, max: n, multiple: n} or", 0);
     }
     if (front->graph->dims.count >= IR_POLY_PART)
         ir_stop_at(front->job, STATUS_REJECTED, key->place, "a graph has at most %u dims", IR_POLY_PART);

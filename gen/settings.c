@@ -40,10 +40,22 @@ static void define(Front *front, const Setting *setting) {
         front->types.at[symbol->index].dtype = dtype;
         return;
     }
-    IR_LIST(const char *) names = {0};
-    for (uint32_t i = 0; i < DTYPE_COUNT; i++) *IR_PUSH(front->job, &names) = ir_dtype((DType)i)->name;
     ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "-D %s=%s: expected a dtype, found '%s'%s", setting->name,
-               setting->value, setting->value, gen_name_hint(front, setting->value, 0, names.at, names.count));
+               setting->value, setting->value, gen_dtype_hint(front, setting->value, false));
+}
+
+/* -D gives an any dim a value for run; --fix must not say another. */
+static void refuse_other_define(Front *front, const Setting *fix, int64_t value) {
+    const GenOptions *options = front->options;
+    for (uint32_t i = 0; i < options->define_count; i++) {
+        const Setting *define = &options->defines[i];
+        int64_t other;
+        if (strcmp(define->name, fix->name) != 0 || !ir_read_int(define->value, strlen(define->value), &other))
+            continue;
+        if (other != value)
+            ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "--fix %s=%s: -D says %s=%s", fix->name, fix->value,
+                       define->name, define->value);
+    }
 }
 
 void gen_apply_settings(Front *front) {
@@ -59,7 +71,9 @@ void gen_apply_settings(Front *front) {
     }
     for (uint32_t i = 0; options && i < options->fix_count; i++) {
         Dim *dim = &front->graph->dims.at[find_setting(front, "--fix", &options->fixes[i], false)->index];
-        dim->value = setting_number(front, "--fix", &options->fixes[i], dim);
+        const int64_t value = setting_number(front, "--fix", &options->fixes[i], dim);
+        if (dim->value < 0) refuse_other_define(front, &options->fixes[i], value);
+        dim->value = value;
         dim->hint = dim->max = -1;
         dim->multiple = 1;
     }

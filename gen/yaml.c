@@ -56,6 +56,13 @@ static bool is_printable(const unsigned char *at, uint32_t length) {
     return true;
 }
 
+static _Noreturn void refuse_character(Reader *reader, const unsigned char *at, Place place) {
+    uint32_t code = place.count == 1 ? at[0] : place.count == 2 ? at[0] & 0x1fu : at[0] & 0x0fu;
+    for (uint32_t i = 1; i < place.count; i++) code = code << 6 | (at[i] & 0x3fu);
+    if (code < 0x80) ir_stop_at(reader->job, STATUS_REJECTED, place, "control character 0x%02x is not allowed", code);
+    ir_stop_at(reader->job, STATUS_REJECTED, place, "character U+%04X is not allowed", code);
+}
+
 static void scan_characters(Reader *reader, size_t first) {
     const unsigned char *bytes = (const unsigned char *)reader->bytes;
     uint32_t characters = 0;
@@ -64,8 +71,7 @@ static void scan_characters(Reader *reader, size_t first) {
         Place place = {(uint32_t)at, 1};
         if (length == 0) ir_stop_at(reader->job, STATUS_REJECTED, place, "byte 0x%02x is not UTF-8", bytes[at]);
         if (bytes[at] == 0) ir_stop_at(reader->job, STATUS_REJECTED, place, "a NUL byte is not text");
-        if (!is_printable(bytes + at, length))
-            ir_stop_at(reader->job, STATUS_REJECTED, place, "control character 0x%02x is not allowed", bytes[at]);
+        if (!is_printable(bytes + at, length)) refuse_character(reader, bytes + at, (Place){(uint32_t)at, length});
         if (characters++ % STEP == 0) *IR_PUSH(reader->job, &reader->bytes_at) = (uint32_t)at;
         at += length;
     }
@@ -143,11 +149,18 @@ static const struct {
 
 /* libyaml gives up on keys of more than 1,024 characters, in other words. */
 static void refuse_long_name(Reader *reader, uint32_t at) {
-    uint32_t length = 0;
-    while (at + length < reader->count && is_name_byte(reader->bytes[at + length])) length++;
+    uint32_t length = 0, quote = at < reader->count && strchr("\"'", reader->bytes[at]) != NULL;
+    while (at + quote + length < reader->count && is_name_byte(reader->bytes[at + quote + length])) length++;
     if (length > 64)
-        ir_stop_at(reader->job, STATUS_REJECTED, (Place){at, length},
+        ir_stop_at(reader->job, STATUS_REJECTED, (Place){at, length + quote},
                    "a name has at most 64 characters; this one has %u", length);
+}
+
+/* Where the name begins, with its quote, that ends before this byte. */
+static uint32_t name_before(const Reader *reader, uint32_t at) {
+    while (at > 0 && !is_name_byte(reader->bytes[at - 1]) && strchr("\"' ", reader->bytes[at - 1])) at--;
+    while (at > 0 && is_name_byte(reader->bytes[at - 1])) at--;
+    return at > 0 && strchr("\"'", reader->bytes[at - 1]) ? at - 1 : at;
 }
 
 static _Noreturn void refuse_simple_key(Reader *reader, uint32_t at) {
@@ -164,6 +177,7 @@ static _Noreturn void refuse_yaml(Reader *reader) {
     char found = at < reader->count ? reader->bytes[at] : 0;
     if (strstr(problem, "could not find expected ':'"))
         refuse_simple_key(reader, byte_of(reader, &parser->context_mark));
+    if (strstr(problem, "did not find expected ','") && found == ':') refuse_long_name(reader, name_before(reader, at));
     if (strstr(problem, "did not find expected ','") && found != 0 && strchr("[{\"'", found))
         refuse_commas(reader, place, strchr(problem, '}') != NULL);
     if (parser->context && strstr(parser->context, "quoted scalar") && strstr(problem, "found unexpected"))
@@ -222,6 +236,7 @@ static void check_keys(Reader *reader, const Doc *map) {
     Key *keys = IR_NEW_ARRAY(reader->job, Key, map->size);
     for (uint32_t i = 0; i < map->size; i++) {
         keys[i] = (Key){map->keys[i], i};
+        /* all keys below size are there. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         if (map->keys[i]->style == DOC_PLAIN && strcmp(map->keys[i]->text, "<<") == 0)
             ir_stop_at(reader->job, STATUS_REJECTED, map->keys[i]->place, "merge keys are not allowed in a graph file");
     }

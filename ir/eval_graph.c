@@ -369,15 +369,23 @@ static bool choose_cut(Evaluator *eval, uint32_t wanted, const Box *box, uint32_
     return false;
 }
 
+/* Of what `wanted` is made of: a dead value may have no shape for these dims. */
 static void measure_nodes(Evaluator *eval, uint32_t wanted) {
-    for (uint32_t id = 0; id <= wanted; id++) {
-        const Shape *shape = &eval->graph->values.at[id].shape;
+    bool *used = IR_NEW_ARRAY(eval->job, bool, wanted + 1);
+    used[wanted] = true;
+    for (uint32_t id = wanted + 1; id-- > 0;) {
+        if (!used[id]) continue;
+        const Value *value = &eval->graph->values.at[id];
+        const Shape *shape = &value->shape;
+        for (uint32_t k = 0; k < value->arg_count; k++) used[value->arg[k]] = true;
+        for (uint32_t i = 0; i < value->item_count; i++)
+            if (value->items[i].kind == ITEM_GATHER) used[value->items[i].index] = true;
         eval->nodes[id].rank = shape->rank;
         for (uint32_t d = 0; d < shape->rank; d++) {
             int64_t extent = ir_eval_size(eval->job, eval->graph, shape->extent[d], eval->input->dims);
             if (extent < 0) {
-                ir_stop_at(eval->job, STATUS_USAGE, eval->graph->values.at[id].place,
-                           "a dim has a negative extent, %lld", (long long)extent);
+                ir_stop_at(eval->job, STATUS_USAGE, value->place, "a dim has a negative extent, %lld",
+                           (long long)extent);
             }
             eval->nodes[id].extent[d] = extent;
         }

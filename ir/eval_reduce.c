@@ -149,11 +149,15 @@ static double finish_add(DType dtype, const Accumulator *from, double depth, dou
 static double finish_mul(DType dtype, const Accumulator *from, double *value) {
     *value = from->at[0];
     if (from->terms <= 1) return from->at[1] - fabs(*value);
-    if (!isfinite(*value)) return from->at[4] == 0 ? 0 : (double)INFINITY;
+    double smallest = ldexp(1, ir_dtype(dtype)->min_exponent);
+    if (!isfinite(*value)) { /* inf for certain where no partial product comes to 0 first; NaN where a term is */
+        bool certain = isnan(*value) ? isnan(from->at[3]) : from->at[2] >= smallest;
+        return certain && from->at[4] == 0 ? 0 : (double)INFINITY;
+    }
     double grown = from->at[1] * pow(1 + 2 * half_ulp(dtype), (double)from->terms);
     double bound = grown - fabs(*value);
     double least = ir_ulp(dtype, 0);
-    if (from->at[2] < ldexp(1, ir_dtype(dtype)->min_exponent)) bound += (double)from->terms * least * from->at[3];
+    if (from->at[2] < smallest) bound += (double)from->terms * least * from->at[3];
     if (from->at[3] > ir_dtype(dtype)->max_finite || isnan(bound)) bound = (double)INFINITY;
     return ir_eval_settle(dtype, value, bound, 0);
 }

@@ -348,3 +348,48 @@ bool ir_items_disjoint(Job *job, const Graph *graph, const Item *a, const Item *
     }
     return false;
 }
+
+static bool uses_any_dim(const Graph *graph, Poly poly) {
+    for (uint32_t t = 0; t < poly.count; t++)
+        for (int d = 0; d < IR_MAX_DEGREE && poly.terms[t].symbol[d] != IR_NO_SYMBOL; d++)
+            if (graph->dims.at[poly.terms[t].symbol[d]].value < 0) return true;
+    return false;
+}
+
+/* Whether any dims decide that a slice or an index stays in its extent: ends that move, or an extent that does. */
+static bool slice_moves(const Graph *graph, const Value *value) {
+    const Shape *from = &graph->values.at[value->arg[0]].shape;
+    uint32_t d = 0;
+    for (uint32_t i = 0; i < value->item_count; i++) {
+        const Item *item = &value->items[i];
+        if (item->kind == ITEM_NEW_AXIS) continue;
+        const Poly extent = from->extent[d++];
+        if (item->kind == ITEM_AT && (uses_any_dim(graph, item->start) || uses_any_dim(graph, extent))) return true;
+        if (item->kind != ITEM_RANGE || (!item->start.count && ir_poly_equal(item->stop, extent))) continue;
+        if (uses_any_dim(graph, item->start) || uses_any_dim(graph, item->stop) || uses_any_dim(graph, extent))
+            return true;
+    }
+    return false;
+}
+
+bool ir_size_is_positive(const Graph *graph, Poly size) {
+    bool some = false;
+    for (uint32_t t = 0; t < size.count; t++) {
+        bool fixed = true;
+        if (size.terms[t].coefficient < 0) return false;
+        for (uint32_t d = 0; d < IR_MAX_DEGREE && size.terms[t].symbol[d] != IR_NO_SYMBOL; d++)
+            fixed &= graph->dims.at[size.terms[t].symbol[d]].value > 0;
+        some |= fixed;
+    }
+    return some;
+}
+
+bool ir_value_needs_check(const Graph *graph, const Value *value) {
+    if (value->op == OP_INDEX) return slice_moves(graph, value);
+    if (value->op != OP_REDUCE) return false;
+    if (value->reduction != REDUCTION_MAX && value->reduction != REDUCTION_MIN) return false;
+    const Shape *from = &graph->values.at[value->arg[0]].shape;
+    for (uint32_t d = 0; d < from->rank; d++)
+        if ((value->dims >> d & 1) && !ir_size_is_positive(graph, from->extent[d])) return true;
+    return false;
+}

@@ -147,6 +147,12 @@ bool ir_call_equal(const Call *a, const Call *b); /* (ir/graph_print.c) */
 /* Prints the graph as a graph file that reads back to an equal Graph. (ir/graph_print.c) */
 void ir_graph_print(Text *text, const Graph *graph);
 
+/* Whether a size is above 0 for all values of the any dims. */
+bool ir_size_is_positive(const Graph *graph, Poly size);
+/* Whether any dims decide that the value is legal: a slice or an index that could leave its extent, amax or amin that
+ * could be of nothing. A launch looks at those. */
+bool ir_value_needs_check(const Graph *graph, const Value *value);
+
 /* V8's proof on the Graph: whether two item lists of one input are disjoint on some dim for every value of the dims. */
 bool ir_items_disjoint(Job *job, const Graph *graph, const Item *a, const Item *b, uint32_t count);
 

@@ -224,7 +224,7 @@ static void put_call(const Printer *printer, Text *text, const Call *call) {
 
 static void put_primitive(const Printer *printer, Text *text, const Value *value) {
     const OpRow *row = ir_op(value->op);
-    const char *operand[3];
+    const char *operand[3] = {NULL};
     bool infix = *row->symbol && row->arity == 2;
     for (uint32_t i = 0; i < value->arg_count; i++)
         operand[i] = operand_string(printer, value, value->arg[i], infix && value->op == OP_POW && i == 0);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MAX_COEFFICIENT ((int64_t)1 << 62) /* absolute values stay below */
-#define MAX_TERMS 4096                     /* of one polynomial; more counts as overflow */
+#define MAX_TERMS 256                      /* of one polynomial; more counts as overflow: no real size has a dozen */
 
 static uint32_t degree_of(const Term *term) {
     uint32_t degree = 0;

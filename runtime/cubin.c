@@ -37,7 +37,7 @@ enum { FRAME_SIZE = 0x11, REGISTER_COUNT = 0x2f }; /* EIATTR: symbol, number */
 static bool attribute_of(const Cubin *cubin, const Elf64_Shdr *section, int attribute, uint32_t symbol, int *number) {
     const char *at = cubin->bytes + section->sh_offset, *end = at + section->sh_size;
     while (end - at >= 4) {
-        int format = at[0], kind = at[1];
+        int format = (unsigned char)at[0], kind = (unsigned char)at[1];
         uint16_t size;
         memcpy(&size, at + 2, sizeof size);
         at += 4;

@@ -16,7 +16,7 @@ void rt_scratch_carve(const RtProgram *program, int64_t *words, RtScratch *scrat
 /* A scalar's value as the graph takes it: given (NULL: its default), rounded or wrapped to its dtype. */
 Scalar rt_scalar_value(const Tensor *scalar, const ng_scalar *given);
 /* CTAs of a step; more than a grid holds is STATUS_LAUNCH. */
-Status rt_step_blocks(const RtProgram *program, uint32_t step, const RtScratch *scratch, int64_t *blocks, Text *why);
+Status rt_step_blocks(const RtProgram *program, uint32_t index, const RtScratch *scratch, int64_t *blocks, Text *why);
 
 /* What ng_run compares: tensors' memory on this machine. */
 typedef struct RtCompared {

@@ -248,7 +248,8 @@ typedef struct ng_report {
  * on the device keeps its host pointer's distance from a 256-byte boundary, so that misaligned pointers can be tried.
  * An output that is its inplace input's own pointer shares that input's copy. The workspace is made here:
  * args->workspace and stream are not read. What lies between the elements of a strided output is left as it was.
- * verify: compares every output with the reference in double. NG_CHECK_FAILED where one fails. */
+ * verify: compares every output with the reference in double. NG_CHECK_FAILED where one fails,
+ * and, with verify or not, where a kernel wrote beside its tensors. */
 NG_API ng_status ng_run(ng_program *program, const ng_args *args, int verify, ng_report *report);
 
 /* ---- looking inside ---- */

@@ -5,13 +5,6 @@
 #include <pthread.h>
 #include <string.h>
 
-static bool uses_any_dim(const Graph *graph, Poly poly) {
-    for (uint32_t t = 0; t < poly.count; t++)
-        for (int d = 0; d < IR_MAX_DEGREE && poly.terms[t].symbol[d] != IR_NO_SYMBOL; d++)
-            if (graph->dims.at[poly.terms[t].symbol[d]].value < 0) return true;
-    return false;
-}
-
 /* Elements from the input's pointer to the first one of its slice. */
 static Poly slice_offset(Job *job, const Tensor *input, const Tensor *output) {
     Poly offset = ir_poly_int(job, 0);
@@ -57,36 +50,11 @@ static void make_dims(Job *job, RtProgram *program) {
     }
 }
 
-/* Whether dims decide that a slice or an index stays in its extent: ends that move, or an extent that does. */
-static bool slice_moves(const Graph *graph, const Value *value) {
-    const Shape *from = &graph->values.at[value->arg[0]].shape;
-    uint32_t d = 0;
-    for (uint32_t i = 0; i < value->item_count; i++) {
-        const Item *item = &value->items[i];
-        if (item->kind == ITEM_NEW_AXIS) continue;
-        const Poly extent = from->extent[d++];
-        if (item->kind == ITEM_AT && (uses_any_dim(graph, item->start) || uses_any_dim(graph, extent))) return true;
-        if (item->kind != ITEM_RANGE || (!item->start.count && ir_poly_equal(item->stop, extent))) continue;
-        if (uses_any_dim(graph, item->start) || uses_any_dim(graph, item->stop) || uses_any_dim(graph, extent))
-            return true;
-    }
-    return false;
-}
-
-static bool reduces_extreme(const Value *value) {
-    return value->op == OP_REDUCE && (value->reduction == REDUCTION_MAX || value->reduction == REDUCTION_MIN);
-}
-
-/* Slices that are legal for some dims only, and amax and amin that may be of nothing. */
 static void make_checked(Job *job, RtProgram *program) {
     const Graph *graph = program->unit->graph;
     program->checked = IR_NEW_ARRAY(job, uint32_t, graph->values.count);
-    for (uint32_t v = 0; v < graph->values.count; v++) {
-        const Value *value = &graph->values.at[v];
-        bool check = value->op == OP_INDEX && slice_moves(graph, value);
-        if (reduces_extreme(value)) check = value->dims != 0;
-        if (check) program->checked[program->checked_count++] = v;
-    }
+    for (uint32_t v = 0; v < graph->values.count; v++)
+        if (ir_value_needs_check(graph, &graph->values.at[v])) program->checked[program->checked_count++] = v;
 }
 
 static void destroy_lock(void *lock) { pthread_mutex_destroy(lock); }

@@ -1,12 +1,20 @@
 /* ng_run on a program's tables. In: host tensors in the file's strides. Out: outputs in place, a report. Ranges of host
  * memory that overlap (in-place outputs, slices of one input) become one range of device memory, at the same distance
- * from a 256-byte boundary, so that a kernel sees the alignments and the aliasing that the caller has. */
+ * from a 256-byte boundary, so that a kernel sees the alignments and the aliasing that the caller has. Before and
+ * behind each lie guards full of NaN, which must come back as they were; not under AddressSanitizer, which sees more.
+ */
+#include "runtime/host_sanitize.h"
 #include "runtime/launch_tables.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { BOUNDARY = 256, FILL_BYTES = 1 << 20 };
+enum {
+    BOUNDARY = 256,
+    FILL_BYTES = 1 << 20,
+    GUARD_BYTES = RT_ADDRESS_SANITIZER ? 0 : 2 * BOUNDARY,
+    FILL_BYTE = 0xff /* all ones: a NaN in every float dtype */
+};
 
 typedef struct Held { /* device memory, released with the job */
     RtDevice *device;
@@ -16,6 +24,7 @@ typedef struct Held { /* device memory, released with the job */
 typedef struct Region {
     char *start, *stop; /* host */
     char *device;       /* where start is */
+    char *memory;       /* what was taken: a guard, what lies before the start in its 256 bytes, the range, a guard */
     char *before;       /* a copy of it as it was, where the oracle needs it and the launch writes it; else NULL */
     bool written, read; /* the oracle reads inputs, and outputs that accumulate */
 } Region;
@@ -48,6 +57,19 @@ static Status take_memory(Job *job, RtDevice *device, size_t bytes, char **memor
     ir_job_defer(job, release_held, held);
     *memory = held->memory;
     return STATUS_OK;
+}
+
+static Status fill(Job *job, Run *run, char *memory, size_t bytes) {
+    RtDevice *device = run->program->device;
+    if (!bytes) return STATUS_OK;
+    const size_t piece = bytes < FILL_BYTES ? bytes : FILL_BYTES;
+    char *pattern = ir_alloc(job, piece);
+    memset(pattern, FILL_BYTE, piece);
+    Status status = STATUS_OK;
+    for (size_t done = 0; !status && done < bytes; done += piece)
+        status = device->ops->copy_in(device, memory + done, pattern, bytes - done < piece ? bytes - done : piece,
+                                      &run->why);
+    return status;
 }
 
 /* ---- regions ---- */
@@ -99,16 +121,49 @@ static Status copy_in(Job *job, Run *run) {
     for (uint32_t r = 0; !status && r < run->regions.count; r++) {
         Region *region = &run->regions.at[r];
         const size_t lead = (uintptr_t)region->start % BOUNDARY, bytes = (size_t)(region->stop - region->start);
-        char *memory = NULL;
-        status = take_memory(job, device, lead + bytes, &memory, &run->why);
+        status = take_memory(job, device, GUARD_BYTES + lead + bytes + GUARD_BYTES, &region->memory, &run->why);
         if (status) return status;
-        region->device = memory + lead;
+        region->device = region->memory + GUARD_BYTES + lead;
         status = device->ops->copy_in(device, region->device, region->start, bytes, &run->why);
+        if (!status) status = fill(job, run, region->memory, (size_t)(region->device - region->memory));
+        if (!status) status = fill(job, run, region->device + bytes, GUARD_BYTES);
         if (!run->verify || !region->written || !region->read) continue;
         region->before = ir_alloc(job, bytes);
         memcpy(region->before, region->start, bytes);
     }
     return status;
+}
+
+static bool is_filled(const char *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if ((unsigned char)bytes[i] != FILL_BYTE) return false;
+    return true;
+}
+
+/* A tensor of the region, for messages: an output where there is one. */
+static const char *region_tensor(const Run *run, uint32_t region) {
+    for (uint32_t t = run->program->tensor_count; t-- > 0;)
+        if (run->region_of[t] == region) return run->program->tensors[t].tensor->name;
+    return "?";
+}
+
+static Status check_guards(Job *job, Run *run) {
+    RtDevice *device = run->program->device;
+    char *guard = ir_alloc(job, GUARD_BYTES + BOUNDARY);
+    for (uint32_t r = 0; GUARD_BYTES && r < run->regions.count; r++) {
+        const Region *region = &run->regions.at[r];
+        const size_t before = (size_t)(region->device - region->memory);
+        Status status = device->ops->copy_out(device, guard, region->memory, before, &run->why);
+        if (status) return status;
+        bool whole = is_filled(guard, before);
+        status = device->ops->copy_out(device, guard, region->device + (region->stop - region->start), GUARD_BYTES,
+                                       &run->why);
+        if (status) return status;
+        if (whole && is_filled(guard, GUARD_BYTES)) continue;
+        rt_say(&run->why, "memory %s %s was written", whole ? "behind" : "before", region_tensor(run, r));
+        return STATUS_CHECK_FAILED;
+    }
+    return STATUS_OK;
 }
 
 static Status copy_out(Run *run) {
@@ -125,19 +180,6 @@ static Status copy_out(Run *run) {
 }
 
 /* ---- launching ---- */
-
-/* Contents of a workspace are arbitrary: a kernel that reads what it did not write should show. */
-static Status fill(Job *job, Run *run, char *memory, size_t bytes) {
-    RtDevice *device = run->program->device;
-    const size_t piece = bytes < FILL_BYTES ? bytes : FILL_BYTES;
-    char *pattern = ir_alloc(job, piece);
-    memset(pattern, 0xff, piece); /* a NaN in every float dtype */
-    Status status = STATUS_OK;
-    for (size_t done = 0; !status && done < bytes; done += piece)
-        status = device->ops->copy_in(device, memory + done, pattern, bytes - done < piece ? bytes - done : piece,
-                                      &run->why);
-    return status;
-}
 
 /* Bytes of the buffers that a step touches, each counted once. */
 static double step_bytes(const Run *run, uint32_t index, const RtScratch *scratch) {
@@ -175,6 +217,7 @@ static Status launch(Job *job, Run *run) {
     char *workspace = NULL;
     const size_t bytes = (size_t)run->scratch.workspace_bytes;
     Status status = bytes ? take_memory(job, device, bytes, &workspace, &run->why) : STATUS_OK;
+    /* its contents are arbitrary: a kernel that reads what it did not write should show */
     if (!status && run->verify && bytes) status = fill(job, run, workspace, bytes);
     if (!status) status = device->ops->synchronize(device, &run->why);
     if (status) return status;
@@ -230,6 +273,7 @@ static void run_work(Job *job, void *state) {
     find_regions(job, run);
     run->status = copy_in(job, run);
     if (!run->status) run->status = launch(job, run);
+    if (!run->status) run->status = check_guards(job, run);
     if (!run->status) run->status = copy_out(run);
     if (!run->status) run->status = report_outputs(job, run);
 }

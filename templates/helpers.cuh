@@ -505,6 +505,26 @@ NG_HELPER void ng_opaque(ng_pack<T, V> &pack) {
 template <typename T, int V>
 NG_HELPER void ng_opaque(ng_pack<T, V> &) {}
 #endif
+//@ ng_turn
+// Moves kept chunks one place on, so that kept[0] is the next one's in loops that are not unrolled: what lies in registers
+// has no other index than a constant. AGAIN: a later phase reads them, so the first comes last.
+template <bool AGAIN, typename P, int N>
+NG_HELPER void ng_turn(P (&kept)[N]) {
+    const P first = kept[0];
+#pragma unroll
+    for (int i = 0; i + 1 < N; i++) kept[i] = kept[i + 1];
+    if constexpr (AGAIN) kept[N - 1] = first;
+}
+template <bool AGAIN, typename C, int N, int V>
+NG_HELPER void ng_turn(C (&kept)[N][V]) {
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        const C first = kept[0][v];
+#pragma unroll
+        for (int i = 0; i + 1 < N; i++) kept[i][v] = kept[i + 1][v];
+        if constexpr (AGAIN) kept[N - 1][v] = first;
+    }
+}
 
 // ---- threads
 //@ ng_thread

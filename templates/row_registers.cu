@@ -49,7 +49,9 @@ NG_HELPER void sample_row_registers(const float *__restrict__ p_x, float *__rest
     }
     //@ }
     //@ if lanes {
+    //@ fill unroll {
 #pragma unroll
+    //@ }
     for (int u = 0; u < CHUNKS; u++) {
         const Column c = ((Column)u * ROW_THREADS + t) * VECTOR;
         if (FULL || (live && c < columns)) {
@@ -69,6 +71,8 @@ NG_HELPER void sample_row_registers(const float *__restrict__ p_x, float *__rest
             //@ fill after {
             //@ }
         }
+        //@ fill turn {
+        //@ }
     }
     //@ }
     //@ fill combine {

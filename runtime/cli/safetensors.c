@@ -28,9 +28,25 @@ typedef struct DtypeRow {
 } DtypeRow;
 
 static const DtypeRow dtypes[] = {
-    {"F64", 8, NG_F64},        {"F32", 4, NG_F32}, {"F16", 2, NG_F16}, {"BF16", 2, NG_BF16}, {"F8_E4M3", 1, NG_F8E4M3},
-    {"F8_E5M2", 1, NG_F8E5M2}, {"I64", 8, NG_I64}, {"I32", 4, NG_I32}, {"I8", 1, NG_I8},     {"U8", 1, NG_U8},
-    {"BOOL", 1, NG_BOOL},      {"I16", 2, -1},     {"U16", 2, -1},     {"U32", 4, -1},       {"U64", 8, -1},
+    {"F64", 8, NG_F64},
+    {"F32", 4, NG_F32},
+    {"F16", 2, NG_F16},
+    {"BF16", 2, NG_BF16},
+    {"F8_E4M3", 1, NG_F8E4M3},
+    {"F8_E5M2", 1, NG_F8E5M2},
+    {"I64", 8, NG_I64},
+    {"I32", 4, NG_I32},
+    {"I8", 1, NG_I8},
+    {"U8", 1, NG_U8},
+    {"BOOL", 1, NG_BOOL},
+    {"I16", 2, -1},
+    {"U16", 2, -1},
+    {"U32", 4, -1},
+    {"U64", 8, -1},
+    {"F8_E8M0", 1, -1},
+    {"F8_E4M3FNUZ", 1, -1},
+    {"F8_E5M2FNUZ", 1, -1},
+    {"C64", 8, -1},
 };
 #define DTYPE_ROWS (sizeof dtypes / sizeof *dtypes)
 
@@ -233,6 +249,8 @@ static bool check_places(StFile *file, uint64_t data_bytes, char **why) {
 
 static bool read_header(const char *text, size_t count, uint64_t data_bytes, StFile *file, char **why) {
     if (count == 0 || text[0] != '{') return fail(why, "the header does not begin with '{'");
+    /* would end a name early where it is read */
+    if (memchr(text, 0, count) || memmem(text, count, "\\u0000", 6)) return fail(why, "the header holds a NUL");
     const char *end = NULL;
     cJSON *root = cJSON_ParseWithLengthOpts(text, count, &end, 0);
     bool fine = false;
@@ -283,7 +301,7 @@ bool st_parse(const void *bytes, size_t count, StFile *file, char **why) {
 
 bool st_open(const char *path, StFile *file, char **why) {
     *file = (StFile){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = !strcmp(path, "-") ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     struct stat facts;
     if (fd < 0 || fstat(fd, &facts) != 0) {
         fail(why, "%s", strerror(errno));
@@ -292,7 +310,7 @@ bool st_open(const char *path, StFile *file, char **why) {
     }
     void *memory = NULL;
     size_t bytes = 0;
-    bool mapped = S_ISREG(facts.st_mode) && facts.st_size > 0;
+    bool mapped = S_ISREG(facts.st_mode) && facts.st_size > 0 && lseek(fd, 0, SEEK_CUR) == 0;
     if (mapped) {
         bytes = (size_t)facts.st_size;
         memory = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -119,7 +119,7 @@ bool cli_read_number(const char *text, double *value) {
         return false;
     char *end;
     *value = strtod(text, &end);
-    return *end == 0;
+    return *end == 0 && (!isinf(*value) || strchr(text, 'i')); /* 1e999 is no way to write inf */
 }
 
 static size_t smallest(size_t a, size_t b, size_t c) {

@@ -1,13 +1,7 @@
 #!/bin/sh
 # Every verb and option of the command: its exit code, what it prints and where.
 set -u
-. tests/support/check.sh
-build=${BUILD:-build}
-normgen=$build/normgen
-scratch=$(mktemp -d) || exit 6
-trap 'rm -rf "$scratch"' EXIT
-out=$scratch/out err=$scratch/err
-export NO_COLOR=1
+. tests/cli/command.sh
 
 # CODE ARGUMENTS...: runs the command; standard output and error are in $out and $err
 run() {
@@ -21,8 +15,6 @@ run() {
         return 1
     }
 }
-says() { grep -qE -e "$1" "$out" || { echo "standard output lacks: $1"; head -n 5 "$out"; return 1; }; }
-warns() { grep -qE -e "$1" "$err" || { echo "standard error lacks: $1"; head -n 5 "$err"; return 1; }; }
 silent() { [ ! -s "$out" ] || { echo "standard output is not empty"; head -n 3 "$out"; return 1; }; }
 # CODE PATTERN ARGUMENTS...: exits so, with words on standard error and nothing on standard output
 refuses() {
@@ -97,6 +89,10 @@ check "gen writes the same bytes each time" cmp -s "$out" "$scratch/first.cu"
 check "gen -o" run 0 gen $graph -o "$scratch/a.cu" --header="$scratch/a.h"
 check "gen -o says nothing" silent
 check "gen -o writes what gen prints" cmp -s "$scratch/a.cu" "$scratch/first.cu"
+printf 'graph: some\ndims: {M: any, N: {max: 9, multiple: 3}}\ninputs: {x: "f32[M, N]", m: "f32[M]"}\nnodes: {y: "amax(x, -1)", z: "m[2:5]"}\noutputs: {y: f32, z: f32}\n' >"$scratch/some.yaml"
+check "gen: the launcher refuses dims" prints "d_N < 0 .. d_N > 9ll .. d_N % 3ll != 0. return cudaErrorInvalidValue" gen "$scratch/some.yaml"
+check "gen: and slices" says "if .d_M - 5 < 0. return cudaErrorInvalidValue"
+check "gen: and extremes" says "if ..d_N == 0. && d_M != 0. return cudaErrorInvalidValue"
 check "gen --header" grep -q "int layer_norm_launch(" "$scratch/a.h"
 check "gen: both on standard output" refuses 2 "cannot both" gen $graph --header=-
 check "gen: both into one file" refuses 2 "each needs a file of its own" gen $graph -o "$scratch/one" --header="$scratch/one"
@@ -137,6 +133,21 @@ check "gen --verify" run 0 gen $graph --verify
 check "gen --batch-invariant" run 0 gen $graph --batch-invariant
 check "gen --time-passes" run 0 gen $graph --time-passes
 check "times on standard error" warns "^lower +[0-9.]+ us"
+
+# a forced knob holds or fails
+check "--set of a kernel that is not there" refuses 2 "no kernel 'n7'; the kernels are f0" gen $graph --set=n7.vector=4
+check "--set of a kernel what is the graph's" refuses 2 "of the whole graph" gen $graph --set=f0.fuse=off
+check "--set of a kernel that is there" run 0 gen $graph --set=f0.vector=4
+check "--set that no kernel takes" refuses 4 "pointwise ones would" gen $graph --set=threads=64
+check "--set rows of no rows" refuses 4 "those that work by rows would" gen examples/bias_gelu.yaml --set=rows=2
+check "--set another strategy" refuses 4 "strategy=row_loop is not possible" gen examples/bias_gelu.yaml --set=strategy=row_loop
+check "--set names the knob to blame" refuses 4 "row_threads=1025 is not possible" gen $graph --set=row_threads=1025
+check "--set beyond an int" refuses 4 "at most 1024 threads" gen $graph --set=row_threads=65536 --set=rows=65536
+check "--set too many elements" refuses 4 "at most 256 elements" gen $graph --set=strategy=row_loop --set=chunks=1000000
+check "--set too many threads an SM" refuses 4 "no room for so many threads" gen $graph --set=min_ctas=8 --set=row_threads=512
+check "--fix against -D" refuses 2 "says M=4" gen $graph --fix=M=3 -D M=4
+check "--fix with -D" run 0 gen $graph --fix=M=3 -D M=3
+check "the longest rows" run 0 gen $graph -D N=4611686018427387903
 
 # ---- ir and explain
 check "ir" prints "^prog layer_norm" ir $graph

@@ -1,14 +1,7 @@
 #!/bin/sh
 # `normgen run`, option by option, on the host device: where values come from, what is printed, which exit code.
 set -u
-. tests/support/check.sh
-build=${BUILD:-build}
-normgen=$build/normgen
-scratch=$(mktemp -d) || exit 6
-trap 'rm -rf "$scratch"' EXIT
-out=$scratch/out err=$scratch/err
-export NO_COLOR=1
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_may_return_null=1" # memory that is not there is exit 6
+. tests/cli/command.sh
 run() { # CODE ARGUMENTS of run
     wanted=$1
     shift
@@ -20,8 +13,6 @@ run() { # CODE ARGUMENTS of run
         return 1
     }
 }
-says() { grep -qE -e "$1" "$out" || { echo "standard output lacks: $1"; head -n 12 "$out"; return 1; }; }
-warns() { grep -qE -e "$1" "$err" || { echo "standard error lacks: $1"; head -n 5 "$err"; return 1; }; }
 refuses() { # CODE PATTERN ARGUMENTS
     code=$1 pattern=$2
     shift 2
@@ -85,6 +76,11 @@ check "a slice of nothing" refuses 2 "error: extent 0 of z is -2" "$scratch/head
 check "said as JSON too" run 2 "$scratch/head.yaml" -D M=2 --json
 check "in one value" says '"error":.*takes 0:3'
 
+printf 'graph: one\ndims: {M: any}\ninputs: {x: "f32[M]"}\nnodes: {y: "x[1] * 2", z: "1.0 + 2"}\noutputs: {y: f32, z: f32}\n' >"$scratch/one.yaml"
+check "kernels of one element" run 0 "$scratch/one.yaml" -D M=3 --check
+quiet() { [ ! -s "$err" ] || { cat "$err"; return 1; }; }
+check "compile without a warning" quiet
+
 # in place and not: the same bits
 add=examples/add_rms_norm.yaml
 check "in place" run 0 $add $small --check
@@ -127,6 +123,9 @@ check "a tensor's dtype" refuses 2 "input gamma is f32" $norm --input gamma="$y:
 check "an unknown input" refuses 2 "did you mean gamma" $norm --input gama="$y:y" $small
 check "an unknown tensor" refuses 2 "no tensor z" $norm --input x="$y:z" $small
 check "--input without =" refuses 2 "expected NAME=FILE:TENSOR" $norm --input x
+piped() { "$normgen" run --device=host $norm --inputs=- -D N=33 <"$scratch/in.safetensors" >"$out" 2>"$err" && says "^input +gamma f32.33. from -$"; }
+check "--inputs from standard input" piped
+check "a scalar beyond all numbers" refuses 2 "expected a number" $norm $small --scalar eps=1e999
 check "no such file" refuses 6 "No such file" $norm --inputs="$scratch/none"
 head -c 30 "$y" >"$scratch/cut"
 check "a file cut short" refuses 6 "cut short" $norm --inputs="$scratch/cut"

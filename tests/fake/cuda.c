@@ -1,6 +1,11 @@
 /* A CUDA driver that does nothing but count, for tests on machines without a GPU. Built by the test into a library
  * whose soname is libcuda.so.1; once that is loaded, it is what normgen finds. Memory is the process's own. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <elf.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,20 +43,52 @@ FAKE(cuDeviceGet, (int *device, int ordinal), *device = ordinal)
 FAKE(cuDeviceGetName, (char *name, int bytes, int device), (void)device; memset(name, 0, (size_t)bytes);
      memcpy(name, "fake", 4))
 FAKE(cuDeviceTotalMem_v2, (size_t * bytes, int device), (void)device; *bytes = 1 << 30)
-FAKE(cuDeviceGetAttribute, (int *value, int attribute, int device), (void)device; *value = attribute == 75   ? 9
-                                                                                           : attribute == 76 ? 0
-                                                                                                             : 100)
+/* An sm_90 in what planning asks for: 132 SMs, 228 KiB of shared memory and 65536 registers each. */
+static int attribute_of(int attribute) {
+    static const int known[][2] = {{75, 9}, {76, 0}, {16, 132}, {81, 233472}, {82, 65536}, {97, 232448}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i][0] == attribute) return known[i][1];
+    return 100;
+}
+FAKE(cuDeviceGetAttribute, (int *value, int attribute, int device), (void)device; *value = attribute_of(attribute))
 FAKE(cuDevicePrimaryCtxRetain, (void **context, int device), (void)device; *context = &fake_cuda; fake_cuda.retained++)
 FAKE(cuDevicePrimaryCtxRelease_v2, (int device), (void)device; fake_cuda.retained--)
 FAKE(cuCtxPushCurrent_v2, (void *context), fake_cuda.stack[fake_cuda.depth++] = context;
      if (fake_cuda.depth > fake_cuda.deepest) fake_cuda.deepest = fake_cuda.depth)
 FAKE(cuCtxSynchronize, (void), )
-FAKE(cuModuleLoadData, (void **module, const void *image), *module = malloc(1);
-     if (memcmp(image, "\177ELF", 4)) return 200; *(char *)*module = (char)fake_cuda.modules++)
+
+/* A module keeps the image, so that it holds the kernels that have a section of code in it and no others. */
+typedef struct Module {
+    size_t count;
+    char bytes[];
+} Module;
+
+static Module *module_of(const char *image) {
+    Elf64_Ehdr head;
+    memcpy(&head, image, sizeof head);
+    size_t sections = head.e_shoff + (size_t)head.e_shnum * head.e_shentsize;
+    size_t segments = head.e_phoff + (size_t)head.e_phnum * head.e_phentsize;
+    size_t count = sections > segments ? sections : segments;
+    Module *module = malloc(sizeof *module + count);
+    if (module) module->count = count, memcpy(module->bytes, image, count);
+    return module;
+}
+
+static int holds(const Module *module, const char *kernel) {
+    char *section = NULL;
+    int count = asprintf(&section, ".text.%s", kernel);
+    int found = count > 0 && memmem(module->bytes, module->count, section, (size_t)count + 1) != NULL;
+    free(section);
+    return found;
+}
+
+FAKE(cuModuleLoadData, (void **module, const void *image), if (memcmp(image, ELFMAG, SELFMAG)) return 200;
+     *module = module_of(image); fake_cuda.modules++)
 FAKE(cuModuleUnload, (void *module), free(module); fake_cuda.modules--)
 FAKE(cuModuleGetFunction, (void **function, void *module, const char *name), *function = &fake_cuda;
-     if (strcmp(name, "k") || *(char *)module != 1) return 500) /* it lies in the second module */
-FAKE(cuFuncGetAttribute, (int *value, int attribute, void *function), (void)function; *value = 30 + attribute)
+     if (!holds(module, name)) return 500)
+FAKE(cuFuncGetAttribute, (int *value, int attribute, void *function), (void)function;
+     *value = attribute ? 30 + attribute : 1024)
 FAKE(cuFuncSetAttribute, (void *function, int attribute, int value), (void)function;
      if (attribute == 8) fake_cuda.shared_bytes = value)
 FAKE(cuFuncLoad, (void *function), (void)function)

@@ -312,7 +312,7 @@ extern "C" int add_rms_norm_launch(const void *in_x, const void *in_residual, co
     (void)c_eps;
     (void)workspace;
     (void)workspace_bytes;
-    if (d_M < 0) return cudaErrorInvalidValue;
+    if (d_M < 0 || d_M > 4611686018427387903ll) return cudaErrorInvalidValue;
     {  // f0
         const int64_t units = d_M;
         const int64_t blocks = units;

@@ -236,7 +236,7 @@ extern "C" int bias_gelu_launch(const void *in_x, const void *in_bias, void *out
     (void)d_M;
     (void)workspace;
     (void)workspace_bytes;
-    if (d_M < 0) return cudaErrorInvalidValue;
+    if (d_M < 0 || d_M > 4611686018427387903ll) return cudaErrorInvalidValue;
     {  // n0
         const int64_t units = 3072*d_M;
         const int64_t blocks = units / 1024 + (units % 1024 != 0);

@@ -319,7 +319,7 @@ extern "C" int softmax_launch(const void *in_x, void *out_y, int64_t d_M,
     (void)d_M;
     (void)workspace;
     (void)workspace_bytes;
-    if (d_M < 0) return cudaErrorInvalidValue;
+    if (d_M < 0 || d_M > 4611686018427387903ll) return cudaErrorInvalidValue;
     {  // f0
         const int64_t units = d_M;
         const int64_t blocks = units;

@@ -1,45 +1,6 @@
 /* A random graph file, node by node: each picks earlier nodes whose shapes and kinds fit. Shapes are kept as the texts
  * that the file gives them, and equal texts are equal extents. */
-#include "tests/support/random_graph.h"
-
-#include <string.h>
-
-#define MAX_ELEMENTS 2048
-
-typedef struct Extent {
-    const char *text;
-    int64_t value;
-    bool fixed; /* known when the graph is compiled */
-} Extent;
-
-typedef struct Node {
-    const char *name;
-    Kind kind;
-    uint32_t rank;
-    Extent extent[IR_MAX_RANK];
-    bool whole;    /* as many elements as the base shape, by the same product */
-    bool is_input; /* contiguous or padded, not of stride 0: may be written in place */
-    const char *dtype;
-} Node;
-
-typedef struct Writer {
-    Job *job;
-    Random random;
-    uint32_t flags;
-    RandomGraph graph;
-    IR_LIST(Node) nodes;
-    Extent base[IR_MAX_RANK];
-    uint32_t base_rank;
-    uint32_t row_dims; /* RANDOM_ROWS_ONLY: reductions consume so many last dims of the base */
-    Text dims, inputs, scalars, body, outputs;
-    uint32_t scalar_count;
-} Writer;
-
-static const char *const float_dtypes[] = {"f32", "f16", "bf16"};
-
-static uint32_t below(Writer *w, uint32_t limit) { return random_below(&w->random, limit); }
-static bool chance(Writer *w, uint32_t percent) { return below(w, 100) < percent; }
-static const char *pick_text(Writer *w, const char *const *texts, uint32_t count) { return texts[below(w, count)]; }
+#include "tests/support/random_writer.h"
 
 static int64_t elements(const Node *node) {
     int64_t count = 1;
@@ -47,70 +8,22 @@ static int64_t elements(const Node *node) {
     return count;
 }
 
-static Extent add_dim(Writer *w, int64_t value, bool fixed) {
-    RandomGraph *graph = &w->graph;
-    const char *name = ir_format(w->job, "D%u", graph->dim_count);
-    graph->dim_name[graph->dim_count] = name;
-    graph->dim_value[graph->dim_count++] = value;
-    if (fixed)
-        ir_text_format(&w->dims, "  %s: %lld\n", name, (long long)value);
-    else if (value > 0 && chance(w, 50))
-        ir_text_format(&w->dims, "  %s: {hint: %lld}\n", name, (long long)value);
-    else
-        ir_text_format(&w->dims, "  %s: any\n", name);
-    return (Extent){name, value, fixed};
-}
-
-static void choose_base(Writer *w) {
-    static const int64_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 31, 33, 64, 129};
-    w->base_rank = 1 + below(w, IR_MAX_RANK);
-    if (chance(w, 50)) w->base_rank = 1 + below(w, 3);
-    int64_t product = 1;
-    for (uint32_t d = 0; d < w->base_rank; d++) {
-        int64_t value = sizes[below(w, sizeof sizes / sizeof sizes[0])];
-        while (product * value > MAX_ELEMENTS || (w->base_rank > 3 && value > 8)) value = 1 + value / 3;
-        if (product * value > MAX_ELEMENTS) value = 1;
-        if (d && product * w->base[d - 1].value <= MAX_ELEMENTS && chance(w, 6)) { /* square: sizes tell nothing */
-            w->base[d] = w->base[d - 1];
-            if (w->base[d].value) product *= w->base[d].value;
-            continue;
-        }
-        if (chance(w, 2)) value = 0;
-        if (value) product *= value;
-        w->base[d] = add_dim(w, value, chance(w, 55));
-    }
-    w->row_dims = 1 + (w->base_rank > 1 ? below(w, w->base_rank - 1) : 0);
-}
-
-/* ---- text of shapes and names ---- */
-
-static const char *shape_text(Writer *w, const Node *node) {
-    Text text = ir_text(w->job);
-    ir_text_put(&text, "[");
-    for (uint32_t d = 0; d < node->rank; d++) ir_text_format(&text, "%s%s", d ? ", " : "", node->extent[d].text);
-    ir_text_put(&text, "]");
-    return ir_text_string(&text);
-}
-
-static bool is_one(const Extent *extent) { return !strcmp(extent->text, "1"); }
-
-static bool broadcasts(const Node *a, const Node *b, Node *result) {
+static bool broadcasts(const Writer *w, const Node *a, const Node *b, Node *result) {
     result->rank = a->rank > b->rank ? a->rank : b->rank;
     for (uint32_t i = 1; i <= result->rank; i++) {
         const Extent *x = i <= a->rank ? &a->extent[a->rank - i] : NULL;
         const Extent *y = i <= b->rank ? &b->extent[b->rank - i] : NULL;
-        if (x && y && !is_one(x) && !is_one(y) && strcmp(x->text, y->text)) return false;
+        if (x && y && !is_one(x) && !is_one(y) && !same_extent(x, y)) return false;
         result->extent[result->rank - i] = x && (!y || !is_one(x)) ? *x : *y;
     }
     result->whole = false;
     for (uint32_t pass = 0; pass < 2; pass++) {
         const Node *large = pass ? b : a;
         bool same = large->rank == result->rank;
-        for (uint32_t d = 0; same && d < result->rank; d++)
-            same = !strcmp(large->extent[d].text, result->extent[d].text);
+        for (uint32_t d = 0; same && d < result->rank; d++) same = same_extent(&large->extent[d], &result->extent[d]);
         if (same && large->whole) result->whole = true;
     }
-    return elements(result) <= 2 * MAX_ELEMENTS;
+    return elements(result) <= 2 * w->most;
 }
 
 /* Random earlier node of a kind, later ones rather; KIND_BOOL asks exactly, the others take floats and integers. */
@@ -127,7 +40,7 @@ static Node *add_node(Writer *w, const Node *like, Kind kind, const char *expres
     Node node = *like;
     node.name = ir_format(w->job, "v%u", w->nodes.count);
     node.kind = kind;
-    node.is_input = false;
+    node.writable = 0;
     node.dtype = NULL;
     ir_text_format(&w->body, "  %s: %s\n", node.name, expression);
     Node *added = IR_PUSH(w->job, &w->nodes);
@@ -135,65 +48,11 @@ static Node *add_node(Writer *w, const Node *like, Kind kind, const char *expres
     return added;
 }
 
-/* ---- inputs and scalars ---- */
-
-static void write_strides(Writer *w, Node *node, Text *line) {
-    uint32_t kind = below(w, 100);
-    if (node->rank < 1 || kind < 45) return;
-    bool reversed = kind < 60 && node->rank > 1; /* the first dim is the contiguous one */
-    for (uint32_t d = 0; d < node->rank; d++)    /* strides have to be numbers */
-        if (d != (reversed ? node->rank - 1 : 0) && !node->extent[d].fixed) return;
-    ir_text_put(line, ", strides: [");
-    const char *step = "1";
-    const char *stride[IR_MAX_RANK];
-    for (uint32_t i = 0; i < node->rank; i++) {
-        uint32_t d = reversed ? i : node->rank - 1 - i;
-        stride[d] = step;
-        step = !strcmp(step, "1") ? node->extent[d].text : ir_format(w->job, "%s*%s", step, node->extent[d].text);
-        if (!reversed && i == 0 && kind < 85 && node->rank > 1)
-            step = ir_format(w->job, "(%s + %u)", step, 1 + below(w, 7));
-    }
-    if (kind >= 85) {
-        stride[below(w, node->rank)] = "0";
-        node->is_input = false;
-    }
-    for (uint32_t d = 0; d < node->rank; d++) ir_text_format(line, "%s%s", d ? ", " : "", stride[d]);
-    ir_text_put(line, "]");
-}
-
-static void add_input(Writer *w, bool full) {
-    Node node = {.kind = KIND_FLOAT, .rank = w->base_rank, .is_input = true};
-    memcpy(node.extent, w->base, sizeof node.extent);
-    node.whole = true;
-    if (!full) {
-        uint32_t drop = below(w, w->base_rank);
-        if (chance(w, 60)) drop = w->base_rank - 1;
-        for (uint32_t d = drop; d < w->base_rank; d++) node.extent[d - drop] = w->base[d];
-        node.rank = w->base_rank - drop;
-        for (uint32_t d = 0; d < node.rank; d++)
-            if (chance(w, 15)) node.extent[d] = (Extent){"1", 1, true};
-        node.whole = false;
-    }
-    node.name = ir_format(w->job, "x%u", w->nodes.count);
-    node.dtype = pick_text(w, float_dtypes, 3);
-    Text line = ir_text(w->job);
-    ir_text_format(&line, "  %s: {dtype: %s, shape: %s", node.name, node.dtype, shape_text(w, &node));
-    write_strides(w, &node, &line);
-    ir_text_put(&line, "}\n");
-    ir_text_put(&w->inputs, ir_text_string(&line));
-    *IR_PUSH(w->job, &w->nodes) = node;
-}
-
 static const char *number(Writer *w) {
     static const char *const numbers[] = {"0.5", "2", "1", "3", "0.1", "-1", "1e-3", "0.25", "-2.5", "7"};
     if (w->scalar_count && chance(w, 30)) return ir_format(w->job, "s%u", below(w, w->scalar_count));
     if (chance(w, 10)) return w->base[below(w, w->base_rank)].text;
     return pick_text(w, numbers, sizeof numbers / sizeof numbers[0]);
-}
-
-static void add_scalar(Writer *w) {
-    static const char *const values[] = {"1e-5", "0.5", "1", "3", "-2"};
-    ir_text_format(&w->scalars, "  s%u: %s\n", w->scalar_count++, pick_text(w, values, 5));
 }
 
 /* ---- nodes ---- */
@@ -268,7 +127,7 @@ static void add_binary(Writer *w) {
     if (!a || !b) return;
     if (chance(w, 15)) {
         const char *compare = pick_text(w, compares, 6);
-        if (broadcasts(a, b, &shape))
+        if (broadcasts(w, a, b, &shape))
             add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s %s %s", a->name, compare, b->name));
         return;
     }
@@ -278,7 +137,7 @@ static void add_binary(Writer *w) {
     if (chance(w, 25)) {
         right = number(w);
         shape = *a;
-    } else if (!broadcasts(a, b, &shape)) {
+    } else if (!broadcasts(w, a, b, &shape)) {
         return;
     }
     Text text = ir_text(w->job);
@@ -305,10 +164,10 @@ static void add_logic(Writer *w) {
     switch (below(w, 4)) {
     case 0: add_node(w, a, KIND_BOOL, ir_format(w->job, "~%s", a->name)); break;
     case 1:
-        if (broadcasts(a, b, &shape)) add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s & %s", a->name, b->name));
+        if (broadcasts(w, a, b, &shape)) add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s & %s", a->name, b->name));
         break;
     case 2:
-        if (broadcasts(a, b, &shape)) add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s | %s", a->name, b->name));
+        if (broadcasts(w, a, b, &shape)) add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s | %s", a->name, b->name));
         break;
     default: add_node(w, a, KIND_FLOAT, ir_format(w->job, "cast(%s, f32)", a->name));
     }
@@ -317,7 +176,7 @@ static void add_logic(Writer *w) {
 static void add_where(Writer *w) {
     const Node *condition = pick(w, true), *a = pick(w, false), *b = pick(w, false);
     Node first, shape;
-    if (!condition || !a || !b || !broadcasts(condition, a, &first) || !broadcasts(&first, b, &shape)) return;
+    if (!condition || !a || !b || !broadcasts(w, condition, a, &first) || !broadcasts(w, &first, b, &shape)) return;
     add_node(w, &shape, KIND_FLOAT, ir_format(w->job, "where(%s, %s, %s)", condition->name, a->name, b->name));
 }
 
@@ -340,12 +199,42 @@ static void add_index_value(Writer *w) {
     }
 }
 
+/* Part of what is there stays, by its place: up to a column, causal, or every third; the rest is put to something else.
+ */
+static void add_mask(Writer *w) {
+    static const char *const fills[] = {"-inf", "0", "-inf", "1", "-1e30"};
+    const Extent *columns = &w->base[w->base_rank - 1], *rows = w->base_rank > 1 ? columns - 1 : columns;
+    Node mask = {.kind = KIND_BOOL, .rank = 1, .extent = {*columns}, .whole = w->base_rank == 1}, shape;
+    const char *n = columns->text, *m = rows->text, *keep;
+    switch (below(w, w->base_rank > 1 ? 4 : 2)) {
+    case 0: keep = ir_format(w->job, "arange(%s) < %u", n, below(w, 40)); break;
+    case 1: keep = ir_format(w->job, "arange(%s) %% 3 != %u", n, below(w, 3)); break;
+    default: keep = ir_format(w->job, "arange(%s) <= arange(%s)[:, None] + (%s - %s)", n, m, n, m);
+    }
+    if (strchr(keep, '[')) {
+        mask.rank = 2;
+        mask.extent[0] = *rows;
+        mask.extent[1] = *columns;
+        mask.whole = w->base_rank == 2;
+    }
+    const Node *a = pick(w, false);
+    if (!a || !broadcasts(w, &mask, a, &shape)) return;
+    const char *kept = a->name, *fill = pick_text(w, fills, sizeof fills / sizeof fills[0]);
+    const char *name = add_node(w, &mask, KIND_BOOL, keep)->name;
+    add_node(w, &shape, KIND_FLOAT, ir_format(w->job, "where(%s, %s, %s)", name, kept, fill));
+}
+
 /* Which dims a reduction of the node consumes; 0: it should not be reduced. */
 static uint32_t choose_dims(Writer *w, const Node *node) {
     if (!node->rank) return 0;
-    if (w->flags & RANDOM_ROWS_ONLY) {
-        if (!node->whole || node->rank != w->base_rank) return 0;
-        return ((1u << w->row_dims) - 1) << (w->base_rank - w->row_dims);
+    if (w->flags & RANDOM_ROWS_ONLY) { /* of rows, now and then of what is the same for all rows or one a row */
+        bool rows = node->whole && node->rank == w->base_rank;
+        if (node->rank < w->row_dims || (!rows && chance(w, 70))) return 0;
+        for (uint32_t i = 1; i <= w->row_dims; i++) {
+            const Extent *extent = &node->extent[node->rank - i];
+            if (!same_extent(extent, &w->base[w->base_rank - i]) && !is_one(extent)) return 0;
+        }
+        return ((1u << w->row_dims) - 1) << (node->rank - w->row_dims);
     }
     uint32_t all = (1u << node->rank) - 1;
     switch (below(w, 4)) {
@@ -358,16 +247,19 @@ static uint32_t choose_dims(Writer *w, const Node *node) {
 
 static void add_reduction(Writer *w) {
     static const char *const names[] = {"sum",  "sum", "mean", "amax", "amin", "var", "std",
-                                        "prod", "any", "all",  "sum",  "any",  "all"};
+                                        "prod", "any", "all",  "any",  "any",  "all"};
     const char *name = pick_text(w, names, sizeof names / sizeof names[0]);
     bool logic = !strcmp(name, "any") || !strcmp(name, "all");
-    const Node *a = pick(w, logic);
+    bool compares = logic && chance(w, 60);
+    const Node *a = pick(w, logic && !compares);
     uint32_t dims = a ? choose_dims(w, a) : 0;
     if (!dims) return;
-    bool keepdim = chance(w, 70) || w->flags & RANDOM_ROWS_ONLY;
+    bool keepdim = chance(w, w->flags & RANDOM_ROWS_ONLY ? 85 : 70);
     Node node = *a;
     Text text = ir_text(w->job);
-    const char *arg = !strcmp(name, "prod") ? ir_format(w->job, "clamp(%s, 0.75, 1.25)", a->name) : a->name;
+    const char *arg = a->name;
+    if (!strcmp(name, "prod")) arg = ir_format(w->job, "clamp(%s, 0.75, 1.25)", arg);
+    if (compares) arg = ir_format(w->job, name[1] == 'n' ? "%s > 2" : "%s > -2", arg);
     ir_text_format(&text, "%s(%s, dim=[", name, arg);
     node.rank = 0;
     node.whole = false;
@@ -384,7 +276,10 @@ static void add_reduction(Writer *w) {
     }
     if (!consumed && name[0] == 'a' && name[1] == 'm') return; /* amax and amin of nothing */
     ir_text_format(&text, "]%s)", keepdim ? ", keepdim=True" : "");
-    add_node(w, &node, logic ? KIND_BOOL : KIND_FLOAT, ir_text_string(&text));
+    if (compares) /* a number rather, for which there are more uses */
+        add_node(w, &node, KIND_FLOAT, ir_format(w->job, "where(%s, 1, 0.5)", ir_text_string(&text)));
+    else
+        add_node(w, &node, logic ? KIND_BOOL : KIND_FLOAT, ir_text_string(&text));
 }
 
 static const char *row_operand(Writer *w, const Node *a) {
@@ -421,7 +316,9 @@ static void add_norm(Writer *w) {
 /* ---- views ---- */
 
 static void add_slice(Writer *w) {
-    const Node *a = pick(w, false);
+    uint32_t inputs = 0;
+    while (inputs < w->nodes.count && w->nodes.at[inputs].dtype) inputs++;
+    const Node *a = chance(w, 50) ? &w->nodes.at[below(w, inputs)] : pick(w, false);
     if (!a || !a->rank) return;
     uint32_t dim = below(w, a->rank);
     const Extent *extent = &a->extent[dim];
@@ -431,8 +328,10 @@ static void add_slice(Writer *w) {
     bool drops = false;
     uint32_t value = (uint32_t)extent->value;
     if (value < 2) return;
-    switch (below(w, 4)) {
-    case 0: /* halves that can meet again */
+    switch (below(w, 6)) {
+    case 0:
+    case 4:
+    case 5: /* halves that can meet again */
         if (!extent->fixed || value % 2) return;
         node.extent[dim] = (Extent){ir_format(w->job, "%u", value / 2), value / 2, true};
         item = chance(w, 50) ? ir_format(w->job, ":%u", value / 2) : ir_format(w->job, "%u:%u", value / 2, value);
@@ -460,6 +359,9 @@ static void add_slice(Writer *w) {
         node.extent[node.rank++] = (Extent){"1", 1, true};
     }
     ir_text_put(&text, "]");
+    for (uint32_t i = 0; i < w->nodes.count; i++)
+        if (w->nodes.at[i].writable && !strcmp(w->nodes.at[i].name, a->name) && !strstr(ir_text_string(&text), "None"))
+            *IR_PUSH(w->job, &w->parts) = (Part){i, ir_text_string(&text), node};
     add_node(w, &node, a->kind, ir_text_string(&text));
 }
 
@@ -503,61 +405,26 @@ static void add_reshape(Writer *w) {
     } else {
         return;
     }
-    add_node(w, &node, a->kind, ir_format(w->job, "reshape(%s, %s)", a->name, shape_text(w, &node)));
-}
-
-/* ---- outputs ---- */
-
-static void add_output(Writer *w, const Node *node, uint32_t number_of) {
-    const char *dtype = pick_text(w, float_dtypes, 3);
-    const char *name = node->name, *of = "";
-    if (node->name[0] == 'x' || chance(w, 15)) {
-        name = ir_format(w->job, "o%u", number_of);
-        of = ir_format(w->job, ", of: %s", node->name);
-    }
-    for (uint32_t i = 0; i < w->nodes.count && chance(w, 60); i++) {
-        const Node *input = &w->nodes.at[i];
-        if (!input->is_input || input->rank != node->rank) continue;
-        bool same = true;
-        for (uint32_t d = 0; d < node->rank; d++) same = same && !strcmp(node->extent[d].text, input->extent[d].text);
-        if (!same) continue;
-        ir_text_format(&w->outputs, "  %s: {dtype: %s, inplace: %s%s}\n", name, input->dtype, input->name, of);
-        w->nodes.at[i].is_input = false; /* one writer */
-        return;
-    }
-    if (*of)
-        ir_text_format(&w->outputs, "  %s: {dtype: %s%s}\n", name, dtype, of);
-    else
-        ir_text_format(&w->outputs, "  %s: %s\n", name, dtype);
-}
-
-/* Later nodes rather, each as a float, and each name once. */
-static void add_outputs(Writer *w) {
-    uint32_t count = 1 + below(w, 3), made = 0;
-    for (uint32_t i = w->nodes.count; i-- > 0 && made < count;) {
-        if (i + 1 < w->nodes.count && chance(w, 40)) continue;
-        const Node *node = &w->nodes.at[i];
-        if (node->kind != KIND_FLOAT) continue;
-        add_output(w, node, made++);
-    }
-    if (!made) add_output(w, &w->nodes.at[0], 0);
+    add_node(w, &node, a->kind, ir_format(w->job, "reshape(%s, %s)", a->name, random_shape_text(w, &node)));
 }
 
 RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags) {
     Writer *w = IR_NEW(job, Writer);
     *w = (Writer){.job = job, .random = {seed * 0x9e3779b97f4a7c15u + 1}, .flags = flags};
     w->dims = w->inputs = w->scalars = w->body = w->outputs = ir_text(job);
-    choose_base(w);
-    add_input(w, true);
-    for (uint32_t i = below(w, 4); i > 0; i--) add_input(w, chance(w, 35));
-    for (uint32_t i = below(w, 3); i > 0; i--) add_scalar(w);
-    static void (*const makers[])(Writer *) = {add_unary, add_unary,   add_binary,     add_binary,    add_binary,
-                                               add_logic, add_where,   add_reduction,  add_reduction, add_norm,
-                                               add_slice, add_reshape, add_index_value};
+    random_add_base(w);
+    random_add_input(w, true);
+    for (uint32_t i = below(w, 4); i > 0; i--) random_add_input(w, chance(w, 35));
+    for (uint32_t i = below(w, 3); i > 0; i--) random_add_scalar(w);
+    static void (*const makers[])(Writer *) = {
+        add_unary,     add_unary,     add_binary, add_binary, add_binary,  add_logic,       add_where,
+        add_reduction, add_reduction, add_norm,   add_slice,  add_reshape, add_index_value, add_mask,
+        add_reduction, add_reduction, add_norm,   add_norm,   add_slice}; /* the last five in graphs of rows alone */
     uint32_t goal = w->nodes.count + 2 + below(w, 11);
-    for (uint32_t tries = 0; tries < 200 && w->nodes.count < goal; tries++)
-        makers[below(w, sizeof makers / sizeof makers[0])](w);
-    add_outputs(w);
+    uint32_t count = sizeof makers / sizeof makers[0] - (flags & RANDOM_ROWS_ONLY ? 0 : 5);
+    for (uint32_t tries = 0; tries < 200 && w->nodes.count < goal; tries++) makers[below(w, count)](w);
+    if (flags & RANDOM_ROWS_ONLY && chance(w, 60)) (chance(w, 50) ? add_norm : add_reduction)(w);
+    random_add_outputs(w);
     Text text = ir_text(job);
     ir_text_format(&text, "graph: random_%llu\n", (unsigned long long)seed);
     ir_text_format(&text, "dims:\n%sinputs:\n%s", ir_text_string(&w->dims), ir_text_string(&w->inputs));
@@ -567,33 +434,4 @@ RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags) {
     w->graph.text = ir_text_string(&text);
     w->graph.count = text.count;
     return w->graph;
-}
-
-int64_t *random_graph_dims(Job *job, const RandomGraph *random, const Graph *graph) {
-    int64_t *dims = IR_NEW_ARRAY(job, int64_t, graph->dims.count + 1);
-    for (uint32_t i = 0; i < graph->dims.count; i++) {
-        dims[i] = graph->dims.at[i].value;
-        for (uint32_t k = 0; k < random->dim_count; k++)
-            if (!strcmp(graph->dims.at[i].name, random->dim_name[k])) dims[i] = random->dim_value[k];
-    }
-    return dims;
-}
-
-int64_t tensor_span(Job *job, const Tensor *tensor, const int64_t *dims, uint32_t dim_count) {
-    int64_t span = 1;
-    for (uint32_t d = 0; d < tensor->shape.rank; d++) {
-        int64_t extent, stride;
-        IR_REQUIRE(job, ir_poly_eval(tensor->shape.extent[d], dims, dim_count, NULL, 0, &extent));
-        IR_REQUIRE(job, ir_poly_eval(tensor->stride[d], dims, dim_count, NULL, 0, &stride));
-        if (extent) span += (extent - 1) * stride;
-    }
-    return span;
-}
-
-void random_fill(Random *random, DType dtype, void *bytes, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t rare = random_below(random, 100);
-        double value = rare == 0 ? 0 : random_normal(random) * (rare == 1 ? 1000 : 1);
-        ir_store_float(dtype, (char *)bytes + (size_t)i * ir_dtype(dtype)->bytes, value);
-    }
 }

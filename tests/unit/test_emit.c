@@ -173,6 +173,11 @@ static const char causal[] = "graph: causal\ndims: {B: any, Q: any, K: any}\ninp
 static const char in_place[] =
     "graph: in_place\n" ROWS "nodes: {h: x + w, y: \"h * rsqrt(mean(h * h, dim=-1, keepdim=True) + 1)\", "
     "m: \"amax(h, dim=-1)\"}\noutputs: {y: bf16, h: {dtype: bf16, inplace: x}, m: f32}\n";
+/* Every phase is a loop whose kept values turn, read again and not. */
+static const char costly[] =
+    "graph: costly\ndims: {M: any, N: {max: 700}}\ninputs: {x: \"bf16[M, N]\", w: \"f32[N]\"}\n"
+    "nodes:\n  a: exp(sin(x) * cos(w))\n  s: sum(a, dim=-1, keepdim=True)\n  b: a ** (w / s)\n"
+    "  t: amax(b, dim=-1, keepdim=True)\n  y: tanh(b / t) + a * erf(x)\noutputs: {y: bf16}\n";
 /* Names that C++ and kernels have for other things. */
 static const char names[] = "graph: int\n"
                             "dims: {float: any, row: 40}\n"
@@ -214,6 +219,10 @@ static const Run runs[] = {
     {in_place, NULL, {3, 33}},
     {in_place, "row_threads=128 rows=2", {5, 130}},
     {names, NULL, {6}},
+    {costly, NULL, {3, 700}},
+    {costly, NULL, {3, 513}},
+    {costly, "vector=1 row_threads=32", {2, 700}},
+    {costly, "vector=2 row_threads=64 chunks=7 rows=2", {3, 698}},
 };
 #define RUN_COUNT (sizeof runs / sizeof *runs)
 

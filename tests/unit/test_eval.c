@@ -261,6 +261,21 @@ static void reductions_hold(void **unused) {
     }
 }
 
+/* A product beyond even double's range is inf for certain only where no order makes a 0 of the small terms first. */
+static void long_products(void **unused) {
+    (void)unused;
+    for (int mixed = 0; mixed < 2; mixed++) {
+        double number[80], bound[80] = {0}, value, value_bound;
+        for (int i = 0; i < 80; i++) number[i] = ldexp(1, mixed && i >= 60 ? -60 : 60);
+        Accumulator accumulator;
+        ir_eval_reduce_start(REDUCTION_MUL, DTYPE_F32, &accumulator);
+        ir_eval_reduce(REDUCTION_MUL, DTYPE_F32, &accumulator, 0, (Lane){number, bound, NULL, 1}, 80);
+        ir_eval_reduce_finish(REDUCTION_MUL, DTYPE_F32, &accumulator, 0, 0, (Lane){&value, &value_bound, NULL, 1});
+        assert_true(isinf(value));
+        assert_true(mixed ? isinf(value_bound) != 0 : value_bound == 0);
+    }
+}
+
 static void pairs_are_right(void **unused) {
     (void)unused;
     Random random = {seed + 3};
@@ -601,11 +616,12 @@ static void special_values(void **unused) {
 int main(void) {
     seed = random_seed();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_hold),          cmocka_unit_test(certain_means_certain),
-        cmocka_unit_test(reductions_hold),      cmocka_unit_test(pairs_are_right),
-        cmocka_unit_test(layer_norm_matches),   cmocka_unit_test(movement_matches),
-        cmocka_unit_test(pieces_match),         cmocka_unit_test(deep_graphs_work),
-        cmocka_unit_test(elements_pass_or_not), cmocka_unit_test(special_values),
+        cmocka_unit_test(bounds_hold),      cmocka_unit_test(certain_means_certain),
+        cmocka_unit_test(reductions_hold),  cmocka_unit_test(long_products),
+        cmocka_unit_test(pairs_are_right),  cmocka_unit_test(layer_norm_matches),
+        cmocka_unit_test(movement_matches), cmocka_unit_test(pieces_match),
+        cmocka_unit_test(deep_graphs_work), cmocka_unit_test(elements_pass_or_not),
+        cmocka_unit_test(special_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

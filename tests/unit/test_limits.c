@@ -132,6 +132,14 @@ static void test_rank_and_size(void **state) {
     put(&text,
         "graph: g\ninputs: {x: 'f32[4]'}\nnodes: {y: 'x + arange(4611686018427387903)[0]'}\noutputs: {y: f32}\n");
     expect(&text, NULL, 0, 0);
+    for (uint32_t extra = 0; extra < 2; extra++) { /* 2^8 terms, and 2^9 */
+        put(&text, "graph: g\ndims: {a: any");
+        for (char c = 'b'; c < 'i' + (char)extra; c++) put(&text, ", %c: any", c);
+        put(&text, "}\ninputs:\n  x: f32[(a + 1)");
+        for (char c = 'b'; c < 'i' + (char)extra; c++) put(&text, "*(%c + 1)", c);
+        put(&text, "]\nnodes: {y: x + 1}\noutputs: {y: f32}\n");
+        expect(&text, extra ? "with at most 256 terms" : NULL, 4, 73);
+    }
 }
 
 static void *read_yaml(Job *job, const char *bytes, size_t count) { return gen_yaml_read(job, bytes, count); }
@@ -208,6 +216,10 @@ static void test_names(void **state) {
         {"graph: g\nnodes:\n  y: ", "(3)\n", 3, 6},
         {"graph: g\nnodes:\n  y: 1\noutputs:\n  ", ": f32\n", 5, 3},
         {"graph: g\nnodes:\n  y: 1\noutputs:\n  y: {dtype: f32, of: ", "}\n", 5, 23},
+        {"graph: g\nnodes: {\"", "\": 3}\n", 2, 9},
+        {"graph: g\nnodes: {a: 1, '", "' : 3}\n", 2, 15},
+        {"graph: g\nnodes: {", ": 3}\n", 2, 9},
+        {"graph: g\nnodes:\n  \"", "\": 3\n", 3, 3},
         {"", ": 3\n", 1, 1},
         {"graph: g\n", "\n", 2, 1},
     };

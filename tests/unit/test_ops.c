@@ -37,8 +37,14 @@ static void every_row_is_whole(void **unused) {
         }
         assert_int_equal(row->results, i >= REDUCTION_ONLINE ? 2 : 1);
         if (!row->combine) continue;
-        assert_true(row->combine(row->identity, 2.5) == 2.5 && row->combine(2.5, row->identity) == 2.5);
-        assert_int_equal(row->integer(row->integer_identity, -7), -7);
+        static const double numbers[] = {2.5, -2.5, 1e308, -1e308, (double)INFINITY, -(double)INFINITY};
+        static const int64_t integers[] = {7, -7, INT64_MAX, INT64_MIN};
+        for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
+            assert_true(row->combine(row->identity, numbers[k]) == numbers[k]);
+            assert_true(row->combine(numbers[k], row->identity) == numbers[k]);
+        }
+        for (size_t k = 0; k < sizeof integers / sizeof integers[0]; k++)
+            assert_int_equal(row->integer(row->integer_identity, integers[k]), integers[k]);
     }
     Op op;
     Reduction reduction;

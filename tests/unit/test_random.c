@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "gen/gen.h"
+#include "tests/support/hits.h"
 #include "tests/support/random_graph.h"
 
 #define GRAPHS 2000
@@ -24,7 +25,7 @@ typedef struct Hits {
     uint32_t rank[IR_MAX_RANK + 1];
     uint32_t op[OP_COUNT];
     uint32_t reduction[REDUCTION_COUNT];
-    uint32_t stride_0, padded, transposed, inplace, empty, ones, scalars, several_outputs;
+    uint32_t stride_0, padded, transposed, inplace, slices, empty, ones, scalars, several_outputs;
     uint32_t parted, one_part;
     uint32_t joined, gate_class, gate_axes, gate_cycle, gate_statements, gate_reads, gate_alias, gate_map;
     uint64_t elements, unbounded;
@@ -249,6 +250,7 @@ static void count_graph(Trial *trial, const Graph *graph) {
     for (uint32_t i = 0; i < graph->outputs.count; i++) {
         hits->dtype[graph->outputs.at[i].dtype]++;
         hits->inplace += graph->outputs.at[i].inplace != IR_NONE;
+        hits->slices += graph->outputs.at[i].inplace_items != NULL;
     }
     hits->scalars += graph->scalars.count > 0;
     hits->several_outputs += graph->outputs.count > 1;
@@ -341,63 +343,61 @@ static void run_seed(Hits *hits, uint64_t seed) {
     ir_job_free(job);
 }
 
-static void print_hit(uint32_t count, const char *name, bool needed, uint32_t *missing) {
-    if (count || needed) printf(" %s %u", name, count);
-    if (needed && !count) ++*missing;
-}
-
-static void print_hits(const Hits *hits, uint32_t *missing) {
+static uint32_t print_hits(const Hits *hits) {
+    HitReport report = {0};
     printf(
         "# graphs: %u legal, %u refused in place, %u not generated yet; %llu elements compared, %llu without bound\n",
         hits->graphs, hits->refused, hits->unavailable, (unsigned long long)hits->elements,
         (unsigned long long)hits->unbounded);
-    printf("# hits: class");
+    hits_line(&report, "class");
     for (uint32_t i = 0; i < CLASS_COUNT; i++)
-        print_hit(hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW || i == CLASS_FINALIZE, missing);
-    printf("\n# hits: dtype");
+        hits_count(&report, hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW || i == CLASS_FINALIZE);
+    hits_line(&report, "dtype");
     for (uint32_t i = DTYPE_F32; i <= DTYPE_BF16; i++)
-        print_hit(hits->dtype[i], ir_dtype((DType)i)->name, true, missing);
-    printf("\n# hits: rank");
+        hits_count(&report, hits->dtype[i], ir_dtype((DType)i)->name, true);
+    hits_line(&report, "rank");
     for (uint32_t i = 1; i <= IR_MAX_RANK; i++) {
         char digit[2] = {(char)('0' + i), 0};
-        print_hit(hits->rank[i], digit, true, missing);
+        hits_count(&report, hits->rank[i], digit, true);
     }
-    printf("\n# hits: op");
-    for (uint32_t i = 0; i < OP_COMPOSITE; i++) print_hit(hits->op[i], ir_op_name((Op)i), true, missing);
-    printf("\n# hits: reduction");
+    hits_line(&report, "op");
+    for (uint32_t i = 0; i < OP_COMPOSITE; i++) hits_count(&report, hits->op[i], ir_op_name((Op)i), true);
+    hits_line(&report, "reduction");
     for (uint32_t i = 0; i < REDUCTION_ONLINE; i++)
-        print_hit(hits->reduction[i], ir_reduction((Reduction)i)->name, true, missing);
-    printf("\n# hits: layout");
-    print_hit(hits->stride_0, "stride-0", true, missing);
-    print_hit(hits->padded, "padded", true, missing);
-    print_hit(hits->transposed, "transposed", true, missing);
-    print_hit(hits->inplace, "in-place", true, missing);
-    print_hit(hits->empty, "empty", true, missing);
-    print_hit(hits->ones, "extent-1", true, missing);
-    print_hit(hits->scalars, "scalars", true, missing);
-    print_hit(hits->several_outputs, "several-outputs", true, missing);
-    printf("\n# hits: fuse");
-    print_hit(hits->parted, "parts", true, missing);
-    print_hit(hits->one_part, "one-part", true, missing);
-    print_hit(hits->joined, "joined", true, missing);
-    print_hit(hits->gate_class, "class", true, missing);
-    print_hit(hits->gate_axes, "axes", true, missing);
-    print_hit(hits->gate_cycle, "cycle", true, missing);
-    print_hit(hits->gate_statements, "statements", true, missing);
-    print_hit(hits->gate_reads, "reads", true, missing);
-    print_hit(hits->gate_alias, "alias", false, missing);
-    print_hit(hits->gate_map, "map", false, missing);
-    printf("\n");
+        hits_count(&report, hits->reduction[i], ir_reduction((Reduction)i)->name, true);
+    hits_line(&report, "layout");
+    hits_count(&report, hits->stride_0, "stride-0", true);
+    hits_count(&report, hits->padded, "padded", true);
+    hits_count(&report, hits->transposed, "transposed", true);
+    hits_count(&report, hits->inplace, "in-place", true);
+    hits_count(&report, hits->slices, "in-place-slice", true);
+    hits_count(&report, hits->empty, "empty", true);
+    hits_count(&report, hits->ones, "extent-1", true);
+    hits_count(&report, hits->scalars, "scalars", true);
+    hits_count(&report, hits->several_outputs, "several-outputs", true);
+    hits_line(&report, "fuse");
+    hits_count(&report, hits->parted, "parts", true);
+    hits_count(&report, hits->one_part, "one-part", true);
+    hits_count(&report, hits->joined, "joined", true);
+    hits_count(&report, hits->gate_class, "class", true);
+    hits_count(&report, hits->gate_axes, "axes", true);
+    hits_count(&report, hits->gate_cycle, "cycle", true);
+    hits_count(&report, hits->gate_statements, "statements", true);
+    hits_count(&report, hits->gate_reads, "reads", true);
+    hits_count(&report, hits->gate_alias, "alias", false);
+    hits_count(&report, hits->gate_map, "map", false);
+    hits_end(&report);
+    return report.missing;
 }
 
 static void test_random_graphs(void **state) {
     (void)state;
     Hits hits = {0};
     const char *given = getenv("NORMGEN_GRAPHS");
-    uint32_t wanted = given ? (uint32_t)strtoul(given, NULL, 10) : GRAPHS, missing = 0;
+    uint32_t wanted = given ? (uint32_t)strtoul(given, NULL, 10) : GRAPHS;
     uint64_t seed = random_seed();
     for (uint64_t i = 0; hits.graphs < wanted && i < 2 * (uint64_t)wanted; i++) run_seed(&hits, seed + i);
-    print_hits(&hits, &missing);
+    uint32_t missing = print_hits(&hits);
     if (!given) {
         assert_int_equal(missing, 0);
         assert_true(hits.graphs >= wanted);

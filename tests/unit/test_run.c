@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "runtime/host_sanitize.h"
 #include "runtime/launch.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/random.h"
@@ -27,7 +28,9 @@ typedef struct Bench {
     RtKernel kernel;
     int64_t row_stride; /* of x and y, in elements */
     int64_t fault;      /* row-major index of an element that comes out wrong; -1: none */
+    float fault_size;   /* what it is away by */
     bool fault_everywhere;
+    int64_t stray; /* an element outside y that is written too; 0: none */
     float *seen_x, *seen_y;
     int allocated, released;
 } Bench;
@@ -57,8 +60,9 @@ static Status bench_launch(RtDevice *device, const RtLaunch *launch, Text *why) 
     for (int64_t i = 0; i < rows * COLUMNS; i++) {
         const int64_t at = i / COLUMNS * bench->row_stride + i % COLUMNS;
         bench->seen_y[at] = bench->seen_x[at] + 1;
-        if (i == bench->fault || bench->fault_everywhere) bench->seen_y[at] += 0.5f;
+        if (i == bench->fault || bench->fault_everywhere) bench->seen_y[at] += bench->fault_size;
     }
+    if (bench->stray) bench->seen_y[bench->stray] = 1;
     return STATUS_OK;
 }
 
@@ -158,7 +162,7 @@ static void build(Fixture *fixture, int64_t row_stride) {
     step->variant_count = 1;
     step->variants[0].kernel = "k";
     fixture->unit = (Unit){.graph = graph, .expanded = graph, .prog = make_prog(job), .plan = &fixture->plan};
-    fixture->bench = (Bench){.device = {.ops = &bench_ops}, .row_stride = row_stride, .fault = -1};
+    fixture->bench = (Bench){.device = {.ops = &bench_ops}, .row_stride = row_stride, .fault = -1, .fault_size = 0.5f};
     fixture->program = rt_program_create(job, &fixture->unit);
     Text why = ir_text(job);
     assert_int_equal(rt_program_load(fixture->program, &fixture->bench.device, NULL, &why), STATUS_OK);
@@ -244,6 +248,34 @@ static void test_fault(void **state) {
     free(y);
 }
 
+/* Numbers and NaN are never taken for each other. */
+static void test_nan_fault(void **state) {
+    Fixture *fixture = *state;
+    float *x = numbers(fixture, 37 * COLUMNS), *y = numbers(fixture, 37 * COLUMNS);
+    fixture->bench.fault = 7;
+    fixture->bench.fault_size = NAN;
+    assert_int_equal(run(fixture, x, y, 37, NULL), STATUS_CHECK_FAILED);
+    assert_int_equal(fixture->output.failed, 1);
+    assert_int_equal(fixture->output.worst_index, 7);
+    free(x);
+    free(y);
+}
+
+static void test_stray(void **state) {
+    Fixture *fixture = *state;
+    static const int64_t places[] = {-1, -64, 5 * COLUMNS, 5 * COLUMNS + 64};
+    if (RT_ADDRESS_SANITIZER) skip();
+    float *x = numbers(fixture, 5 * COLUMNS), *y = numbers(fixture, 5 * COLUMNS);
+    for (size_t i = 0; i < 4; i++) {
+        fixture->bench.stray = places[i];
+        assert_int_equal(run(fixture, x, y, 5, NULL), STATUS_CHECK_FAILED);
+        assert_string_equal(fixture->report.why.bytes,
+                            places[i] < 0 ? "memory before y was written" : "memory behind y was written");
+    }
+    free(x);
+    free(y);
+}
+
 static void test_in_place(void **state) {
     Fixture *fixture = *state;
     float *x = numbers(fixture, 37 * COLUMNS);
@@ -322,6 +354,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_report, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fault, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nan_fault, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stray, setup, teardown),
         cmocka_unit_test_setup_teardown(test_in_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_alignment, setup, teardown),
         cmocka_unit_test_setup_teardown(test_padding, setup, teardown),

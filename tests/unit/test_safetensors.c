@@ -67,6 +67,8 @@ static void test_accepts(void **state) {
     accept("{\"e\":{\"dtype\":\"F32\",\"shape\":[0,9007199254740992],\"data_offsets\":[4,4]},"
            "\"x\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
            4, 2);
+    accept("{\"x\":{\"dtype\":\"F8_E8M0\",\"shape\":[3],\"data_offsets\":[0,3]}}", 3, 1);
+    accept("{\"x\":{\"dtype\":\"C64\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8, 1);
     accept("{\"x\":{\"dtype\":\"U32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, 1);
     accept("{\"b\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[2,5]},"
            "\"a\":{\"dtype\":\"BF16\",\"shape\":[1],\"data_offsets\":[0,2]}}",
@@ -79,6 +81,7 @@ static void test_refuses_headers(void **state) {
     refuse("{}", 0, INT64_MAX, "at most 100,000,000");
     refuse("{}", 0, 100000001, "at most 100,000,000");
     refuse("", 0, 0, "does not begin with '{'");
+    refuse("{\"x\\u0000y\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, -1, "holds a NUL");
     refuse("[]", 0, -1, "does not begin with '{'");
     refuse(" {}", 0, -1, "does not begin with '{'");
     refuse("{\"x\":", 0, -1, "not JSON");

@@ -69,6 +69,34 @@ static void test_tiles(void **state) {
     }
 }
 
+/* Phases of costly work are loops of a few chunks a trip, which divide the tile's; all others are unrolled. */
+static void test_unrolling(void **state) {
+    static const struct {
+        const char *example, *defines, *sets;
+        int unroll[3];
+    } cases[] = {
+        {"layer_norm", "N=16384", NULL, {8, 8, 8}},
+        {"softmax", "N=1024", NULL, {2, 2, 2}},
+        {"softmax", "N=16384", NULL, {4, 4, 4}},
+        {"add_layer_norm_gelu", "N=384", NULL, {3, 3, 3}},
+        {"add_layer_norm_gelu", "N=1024", NULL, {4, 4, 2}},
+        {"add_layer_norm_gelu", "N=16384", NULL, {8, 8, 2}},
+        {"add_layer_norm_gelu", "N=1017", NULL, {16, 16, 8}},
+        {"add_layer_norm_gelu", "N=896", "row_threads=32", {7, 7, 1}},
+        {"add_layer_norm_gelu", "N=1024", "strategy=row_loop", {4, 4, 4}},
+    };
+    Job *job = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = ir_format(job, "examples/%s.yaml", cases[i].example);
+        const Step *step = only_step(job, path, cases[i].defines, cases[i].sets);
+        assert_int_equal(step->phase_count, 3);
+        for (uint32_t q = 0; q < 3; q++)
+            if (step->phases[q].unroll != cases[i].unroll[q])
+                fail_msg("%s %s: phase %u has %d of %d chunks a trip", cases[i].example, cases[i].defines, q,
+                         step->phases[q].unroll, step->tile.chunks);
+    }
+}
+
 static void test_forced(void **state) {
     Job *job = *state;
     const char *path = "examples/layer_norm.yaml";
@@ -207,8 +235,8 @@ static void test_guards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_tiles),     TEST(test_forced), TEST(test_impossible), TEST(test_in_place),
-        TEST(test_crossings), TEST(test_depth),  TEST(test_guards),
+        TEST(test_tiles),     TEST(test_unrolling), TEST(test_forced), TEST(test_impossible), TEST(test_in_place),
+        TEST(test_crossings), TEST(test_depth),     TEST(test_guards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,561 @@
+/* Random legal graphs through the whole chain: what their kernels compute agrees with the oracle, on the host device or
+ * a GPU.
+ *
+ *   build/tests/test_random_device [--device=host|cuda] [--graphs=N]
+ *
+ * Each graph is generated with the compiler's choices, and now and then again with random knobs forced, which holds or
+ * is refused with a reason. Many are built in one call. A program runs for several values of its any dims, 0 and 1
+ * among them; each time with aligned and misaligned pointers, outputs in place and apart, and in every order of lanes:
+ * the first run is compared with the oracle, the others must give its bits. No byte that is of no output's element may
+ * change. NORMGEN_SEED repeats a run (--graphs=1: its first graph alone); a graph that fails is printed as a file. What
+ * was met is counted, and nothing listed may be met never. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/knobs.h"
+#include "runtime/host_sanitize.h"
+#include "tests/support/hits.h"
+#include "tests/support/launch_memory.h"
+#include "tests/support/random_graph.h"
+
+enum { GRAPHS = 220, REDUCED_GRAPHS = 24, BATCH = 44, ROUNDS = 3, MAX_SETS = 3, MAX_FAILURES = 5, BORDER = 512 };
+
+typedef struct Reason {
+    const char *text;
+    uint32_t count;
+} Reason;
+
+typedef struct Hits {
+    uint32_t graphs, programs, launches, refused_dims;
+    uint32_t class[CLASS_COUNT], variant[STRATEGY_COUNT][2], phases[4];
+    uint32_t dtype[DTYPE_COUNT], rank[IR_MAX_RANK + 1], reduction[REDUCTION_COUNT];
+    uint32_t form[FORM_GATHER + 1], crossing[CROSS_RESIDENT + 1], knob[KNOB_COUNT];
+    uint32_t stride_0, padded, transposed, padded_output, inplace, inplace_slice, several_outputs, several_steps;
+    uint32_t inner_axes, iota, where, row_stores, any_columns, long_rows, scalars, zero, one, odd;
+    uint64_t elements, unbounded;
+} Hits;
+
+typedef struct Run {
+    Job *job;
+    bool cuda;
+    bool fewer; /* too few graphs to meet everything */
+    uint32_t wanted;
+    RtDevice *device[3]; /* one for each order of lanes; cuda: one */
+    uint32_t devices;
+    uint64_t seed;
+    uint32_t failures;
+    Hits hits;
+    IR_LIST(Reason) reasons;
+} Run;
+
+typedef struct Trial {
+    Run *run;
+    Job *job;
+    uint64_t seed;
+    Random random; /* of knobs, dims and layouts */
+    RandomGraph graph;
+    Setting sets[MAX_SETS];
+    uint32_t set_count;
+    Unit unit;
+    Status status; /* of generating */
+    RtProgram *program;
+    RtModule *module;
+    bool failed;
+} Trial;
+
+static void count_reason(Run *run, const char *kind, const char *text) {
+    size_t length = strcspn(text, "\n");
+    const char *reason = ir_format(run->job, "%s: %.*s", kind, (int)length, text);
+    for (uint32_t i = 0; i < run->reasons.count; i++)
+        if (!strcmp(run->reasons.at[i].text, reason)) {
+            run->reasons.at[i].count++;
+            return;
+        }
+    *IR_PUSH(run->job, &run->reasons) = (Reason){reason, 1};
+}
+
+static void report_failure(Trial *trial, const char *why) {
+    trial->failed = true;
+    trial->run->failures++;
+    printf("FAILED NORMGEN_SEED=%llu --graphs=1", (unsigned long long)trial->seed);
+    for (uint32_t i = 0; i < trial->set_count; i++) printf(" --set %s=%s", trial->sets[i].name, trial->sets[i].value);
+    for (uint32_t d = 0; d < trial->graph.dim_count; d++)
+        printf(" -D %s=%lld", trial->graph.dims[d].name, (long long)trial->graph.dims[d].value);
+    printf("\n%s\n%s\n", why, trial->graph.text);
+    fflush(stdout);
+}
+
+/* ---- generating ---- */
+
+static void generate(Job *job, void *state) {
+    Trial *trial = state;
+    GenOptions options = {.sets = trial->sets, .set_count = trial->set_count, .target = gen_target(90), .verify = true};
+    gen_run(job, &trial->unit, "random.yaml", trial->graph.text, trial->graph.count, &options, gen_pass_count - 1);
+    trial->program = rt_program_create(job, &trial->unit);
+}
+
+/* Whether generating may end so: in-place outputs are drawn without regard to what else reads the input. */
+static bool rightly_refused(Trial *trial, const char *report) {
+    static const char unavailable[] = "not generated yet: ", impossible[] = ": ";
+    const char *found = strstr(report, unavailable);
+    if (trial->status == STATUS_UNAVAILABLE && found) {
+        count_reason(trial->run, "not generated yet", found + strlen(unavailable));
+        return true;
+    }
+    if (trial->status == STATUS_REJECTED && (strstr(report, "in place") || strstr(report, "overwr"))) {
+        count_reason(trial->run, "refused", "an output in place of what is read later");
+        return true;
+    }
+    if (trial->status != STATUS_NOT_COMPILED || !trial->set_count || !strstr(report, "kernel ")) return false;
+    found = strstr(strstr(report, "kernel "), impossible);
+    if (!found || !found[strlen(impossible)]) return false;
+    count_reason(trial->run, "knob", found + strlen(impossible));
+    return true;
+}
+
+static Trial *open_trial(Run *run, uint64_t seed, const Trial *like) {
+    Job *job = ir_job_create(NULL);
+    Trial *trial = IR_NEW(job, Trial);
+    *trial = (Trial){.run = run, .job = job, .seed = seed, .random = {seed ^ 0xd1ce}};
+    trial->graph = random_graph(job, seed, RANDOM_LONG_ROWS | (seed % 10 ? RANDOM_ROWS_ONLY : 0));
+    if (like) {
+        memcpy(trial->sets, like->sets, sizeof trial->sets);
+        trial->set_count = like->set_count;
+    }
+    trial->status = ir_job_run(job, generate, trial);
+    const char *report = ir_job_report(job);
+    if (trial->status && !rightly_refused(trial, report))
+        report_failure(trial, ir_format(job, "status %d\n%s", (int)trial->status, report));
+    return trial;
+}
+
+static void close_trial(Trial *trial) {
+    if (trial->module) trial->run->device[0]->ops->module_free(trial->run->device[0], trial->module);
+    ir_job_free(trial->job);
+}
+
+typedef struct KnobDraw {
+    KnobId knob;
+    const char *values[12];
+} KnobDraw;
+
+static const KnobDraw row_knobs[] = {
+    {KNOB_STRATEGY, {"row_loop", "row_loop", "row_registers"}},
+    {KNOB_STRATEGY, {"row_loop"}},
+    {KNOB_ROW_THREADS, {"1", "2", "4", "8", "16", "32", "64", "96", "128", "256", "512", "3"}},
+    {KNOB_ROW_THREADS, {"1", "8", "32", "64", "128", "160"}},
+    {KNOB_ROWS, {"1", "2", "3", "4", "5", "8"}},
+    {KNOB_VECTOR, {"1", "2", "4", "8", "1", "2"}},
+    {KNOB_CHUNKS, {"1", "2", "3", "5", "9"}},
+    {KNOB_MIN_CTAS, {"1", "2"}},
+    {KNOB_FUSE_STATEMENTS, {"9", "20"}},
+    {KNOB_FUSE, {"row"}},
+};
+static const KnobDraw pointwise_knobs[] = {
+    {KNOB_VECTOR, {"1", "2", "4", "8", "16", "3"}},
+    {KNOB_CHUNKS, {"1", "2", "3", "4"}},
+    {KNOB_THREADS, {"1", "7", "32", "96", "128", "1024"}},
+    {KNOB_MIN_CTAS, {"1", "2"}},
+    {KNOB_FUSE, {"off", "all"}},
+};
+
+static bool has_rows(const Trial *trial) {
+    for (uint32_t s = 0; s < trial->unit.plan->steps.count; s++)
+        if (trial->unit.plan->steps.at[s].strategy != STRATEGY_POINTWISE) return true;
+    return false;
+}
+
+static void draw_sets(Trial *trial) {
+    bool rows = has_rows(trial);
+    const KnobDraw *draws = rows ? row_knobs : pointwise_knobs;
+    uint32_t count = rows ? sizeof row_knobs / sizeof *row_knobs : sizeof pointwise_knobs / sizeof *pointwise_knobs;
+    uint32_t wanted = 1 + random_below(&trial->random, MAX_SETS), taken = 0;
+    for (trial->set_count = 0; trial->set_count < wanted;) {
+        uint32_t k = random_below(&trial->random, count), values = 0;
+        if (taken >> draws[k].knob & 1) continue;
+        taken |= 1u << draws[k].knob;
+        while (values < 12 && draws[k].values[values]) values++;
+        trial->sets[trial->set_count++] =
+            (Setting){gen_knob(draws[k].knob)->name, draws[k].values[random_below(&trial->random, values)]};
+    }
+}
+
+/* ---- one value of the dims ---- */
+
+typedef struct Round {
+    Trial *trial;
+    uint32_t number;
+    int64_t *any;
+    RtScratch scratch; /* sizes */
+    char **fresh;
+    ng_scalar *scalars;
+    char **first; /* elements of each output of the first run */
+    bool skipped; /* these dims are not legal */
+    Text why;
+} Round;
+
+static void count_step(void *state, uint32_t index, const RtScratch *scratch) {
+    Trial *trial = state;
+    const Step *step = &trial->unit.plan->steps.at[index];
+    int64_t blocks = 0;
+    if (rt_step_blocks(trial->program, index, scratch, &blocks, NULL) || !blocks) return;
+    trial->run->hits.variant[step->strategy][step->variants[scratch->variant].wide]++;
+}
+
+static bool is_dims_refusal(const char *why) {
+    return strstr(why, " of an extent of ") || strstr(why, " of no elements has no value") ||
+           !strncmp(why, "extent ", 7);
+}
+
+static void compare_with_oracle(Job *job, Round *round, const LaunchMemory *memory) {
+    Trial *trial = round->trial;
+    const RtProgram *program = trial->program;
+    View *views = IR_NEW_ARRAY(job, View, program->input_count + 1);
+    Scalar *scalars = IR_NEW_ARRAY(job, Scalar, program->graph->scalars.count + 1);
+    for (uint32_t t = 0; t < program->input_count; t++) {
+        const Tensor *tensor = program->tensors[t].tensor;
+        views[t] = (View){.bytes = round->fresh[t], .rank = tensor->shape.rank, .dtype = tensor->dtype};
+        memcpy(views[t].stride, round->scratch.spans[t].stride, sizeof views[t].stride);
+        memcpy(views[t].extent, round->scratch.spans[t].extent, sizeof views[t].extent);
+    }
+    for (uint32_t s = 0; s < program->graph->scalars.count; s++)
+        scalars[s] = rt_scalar_value(&program->graph->scalars.at[s], round->scalars ? &round->scalars[s] : NULL);
+    EvalInput input = {
+        .dims = round->scratch.graph_dims, .inputs = views, .scalars = scalars, .depth = gen_depths(job, &trial->unit)};
+    for (uint32_t o = 0; o < program->graph->outputs.count; o++) {
+        const Tensor *tensor = &program->graph->outputs.at[o];
+        Expected expected = ir_eval_graph(job, program->graph, &input, o, NULL);
+        size_t bytes, each = ir_dtype(tensor->dtype)->bytes;
+        const char *elements = launch_elements(memory, o, &bytes);
+        IR_REQUIRE(job, expected.count * each == bytes);
+        for (uint64_t i = 0; i < expected.count; i++) {
+            double got = ir_load_float(tensor->dtype, elements + i * each);
+            trial->run->hits.elements++;
+            trial->run->hits.unbounded += isinf(expected.bound[i]) != 0;
+            if (ir_element_passes(tensor->dtype, got, expected.number[i], expected.bound[i])) continue;
+            Text text = ir_text(job);
+            ir_text_format(&text, "output %s, element %llu: ", tensor->name, (unsigned long long)i);
+            ir_text_double(&text, got);
+            ir_text_put(&text, ", expected ");
+            ir_text_double(&text, expected.number[i]);
+            ir_text_put(&text, ", bound ");
+            ir_text_double(&text, expected.bound[i]);
+            ir_stop_at(job, STATUS_CHECK_FAILED, (Place){0, 0}, "%s", ir_text_string(&text));
+        }
+    }
+}
+
+/* Launches and brings back what was written. */
+static Status launch(Job *job, Round *round, LaunchMemory *memory) {
+    const RtProgram *program = round->trial->program;
+    int64_t *words = IR_NEW_ARRAY(job, int64_t, program->scratch_words + 1);
+    ng_args args = {.size = sizeof args, .tensors = memory->pointers, .dims = round->any, .scalars = round->scalars};
+    Status status = rt_program_launch(program, &args, words, &round->why, count_step, round->trial);
+    if (!status) status = memory->device->ops->synchronize(memory->device, &round->why);
+    return status ? status : launch_memory_fetch(memory, &round->why);
+}
+
+static void compare_runs(Job *job, Round *round, const LaunchMemory *memory, uint32_t number) {
+    const Graph *graph = round->trial->program->graph;
+    if (number == 0) {
+        round->first = IR_NEW_ARRAY(job, char *, graph->outputs.count + 1);
+        compare_with_oracle(job, round, memory);
+    }
+    for (uint32_t o = 0; o < graph->outputs.count; o++) {
+        size_t bytes;
+        char *elements = launch_elements(memory, o, &bytes);
+        if (number == 0) round->first[o] = elements;
+        if (!memcmp(elements, round->first[o], bytes)) continue;
+        ir_stop_at(job, STATUS_CHECK_FAILED, (Place){0, 0}, "run %u: output %s has other bits than in run 0", number,
+                   graph->outputs.at[o].name);
+    }
+}
+
+/* Runs 0 and 3 are aligned, 1 and 2 are not; 1 and 3 are in place where the graph says that outputs may be. */
+static void run_layout(Job *job, Round *round, uint32_t number) {
+    Trial *trial = round->trial;
+    RtDevice *device = trial->run->device[number % trial->run->devices];
+    LaunchLayout layout = {.in_place = number % 2 == 1,
+                           .shift = number == 1 || number == 2 ? &trial->random : NULL,
+                           .border = RT_ADDRESS_SANITIZER && !trial->run->cuda ? 0 : BORDER};
+    LaunchMemory memory = {.program = trial->program};
+    Status status = rt_program_load(trial->program, device, trial->module, &round->why);
+    if (status) ir_stop_at(job, status, (Place){0, 0}, "%s", ir_text_string(&round->why));
+    status =
+        launch_memory_open(&memory, job, device, trial->program, &round->scratch, round->fresh, &layout, &round->why);
+    if (!status) status = launch(job, round, &memory);
+    launch_memory_close(&memory);
+    const char *why = ir_text_string(&round->why);
+    if (status == STATUS_USAGE && round->number && is_dims_refusal(why)) {
+        round->skipped = true;
+        return;
+    }
+    if (status) ir_stop_at(job, status, (Place){0, 0}, "run %u: %s", number, why);
+    trial->run->hits.launches++;
+    compare_runs(job, round, &memory, number);
+}
+
+static void run_round(Job *job, void *state) {
+    Round *round = state;
+    Trial *trial = round->trial;
+    const RtProgram *program = trial->program;
+    round->why = ir_text(job);
+    const int64_t *dims = random_graph_dims(job, &trial->graph, program->graph);
+    round->any = IR_NEW_ARRAY(job, int64_t, program->any_count + 1);
+    for (uint32_t a = 0; a < program->any_count; a++) round->any[a] = dims[program->any[a]];
+    int64_t *words = IR_NEW_ARRAY(job, int64_t, program->scratch_words + 1);
+    Status status = rt_program_sizes(program, round->any, words, &round->scratch, &round->why);
+    round->skipped = status == STATUS_USAGE && round->number && is_dims_refusal(ir_text_string(&round->why));
+    if (round->skipped) return;
+    if (status) ir_stop_at(job, status, (Place){0, 0}, "%s", ir_text_string(&round->why));
+    round->fresh = launch_inputs(job, program, &round->scratch, &trial->random);
+    round->scalars = round->number ? IR_NEW_ARRAY(job, ng_scalar, program->graph->scalars.count + 1) : NULL;
+    for (uint32_t s = 0; round->scalars && s < program->graph->scalars.count; s++)
+        round->scalars[s].f32 = (float)random_element(&trial->random);
+    bool in_place = false;
+    for (uint32_t t = 0; t < program->tensor_count; t++) in_place |= program->tensors[t].inplace != IR_NONE;
+    for (uint32_t number = 0; number < (in_place ? 4 : 3) && !round->skipped; number++) run_layout(job, round, number);
+}
+
+/* ---- hits ---- */
+
+static void count_step_plan(Hits *hits, const Prog *prog, const Step *step) {
+    const Nest *nest = &prog->nests.at[step->nest];
+    bool rows = step->strategy != STRATEGY_POINTWISE;
+    hits->class[nest->class]++;
+    hits->phases[step->phase_count < 4 ? step->phase_count : 3]++;
+    hits->inner_axes += rows && nest->axis_count - nest->row_count > 1;
+    hits->any_columns += rows && step->fixed_columns < 0;
+    hits->long_rows += rows && step->fixed_columns > 2048;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        hits->crossing[step->crossing[i]]++;
+        hits->iota += stmt->op == OP_IOTA;
+        hits->where += stmt->op == OP_WHERE;
+        if (stmt->op == OP_REDUCE) hits->reduction[stmt->reduction]++;
+        if (stmt->op == OP_LOAD || stmt->op == OP_STORE) hits->form[step->forms[stmt->access].kind]++;
+    }
+    for (uint32_t q = 0; q < step->phase_count; q++) hits->row_stores += step->phases[q].row_stores.count > 0;
+}
+
+static void count_tensor(Hits *hits, const RtProgram *program, const RtScratch *scratch, uint32_t t) {
+    const RtTensor *row = &program->tensors[t];
+    const RtSpan *span = &scratch->spans[t];
+    const Tensor *tensor = row->tensor;
+    uint32_t rank = tensor->shape.rank;
+    bool zero = false, input = t < program->input_count;
+    for (uint32_t d = 0; d < rank; d++) zero |= span->stride[d] == 0 && span->extent[d] > 1;
+    hits->dtype[tensor->dtype]++;
+    hits->rank[rank]++;
+    hits->stride_0 += zero;
+    bool padded = !zero && rank > 1 && span->stride[0] > span->extent[1] * span->stride[1];
+    hits->padded += input && padded;
+    hits->padded_output += !input && padded;
+    hits->transposed += !zero && rank > 1 && span->stride[0] < span->stride[rank - 1];
+    hits->inplace += row->inplace != IR_NONE && span->count;
+    hits->inplace_slice += tensor->inplace_items && span->count;
+}
+
+/* What a round met that passed. */
+static void count_round(const Round *round) {
+    const Trial *trial = round->trial;
+    Hits *hits = &trial->run->hits;
+    const RtProgram *program = trial->program;
+    for (uint32_t a = 0; a < program->any_count; a++) {
+        hits->zero += round->any[a] == 0;
+        hits->one += round->any[a] == 1;
+        hits->odd += round->any[a] > 1 && round->any[a] % 2 == 1;
+    }
+    hits->scalars += round->scalars && program->graph->scalars.count;
+    if (round->number) return;
+    hits->programs++;
+    hits->graphs += !trial->set_count;
+    hits->several_outputs += program->graph->outputs.count > 1;
+    hits->several_steps += trial->unit.plan->steps.count > 1;
+    for (uint32_t t = 0; t < program->tensor_count; t++) count_tensor(hits, program, &round->scratch, t);
+    for (uint32_t s = 0; s < trial->unit.plan->steps.count; s++)
+        count_step_plan(hits, trial->unit.prog, &trial->unit.plan->steps.at[s]);
+    for (uint32_t i = 0; i < trial->set_count; i++)
+        for (uint32_t k = 0; k < KNOB_COUNT; k++)
+            hits->knob[k] += !strcmp(trial->sets[i].name, gen_knob((KnobId)k)->name);
+}
+
+static void print_totals(const Run *run, double seconds) {
+    const Hits *hits = &run->hits;
+    printf("# %u graphs and %u of them again with knobs, %u launches, %u dims refused; %llu elements compared, %llu "
+           "without bound; on %s, %d s\n",
+           hits->graphs, hits->programs - hits->graphs, hits->launches, hits->refused_dims,
+           (unsigned long long)hits->elements, (unsigned long long)hits->unbounded, run->device[0]->ops->name,
+           (int)seconds);
+    for (uint32_t i = 0; i < run->reasons.count; i++)
+        printf("# %u x %s\n", run->reasons.at[i].count, run->reasons.at[i].text);
+}
+
+static void report_hits(HitReport *report, const Hits *hits) {
+    static const char *const phases[] = {"", "1", "2", "3-or-more"};
+    static const char *const forms[] = {"row", "unit", "same", "strided", "gather"};
+    static const char *const crossings[] = {"none", "keep", "keep-raw", "reread", "recompute", "row", "resident"};
+    hits_line(report, "class");
+    for (uint32_t i = 0; i < CLASS_COUNT; i++)
+        hits_count(report, hits->class[i], ir_class_name((NestClass)i),
+                   i == CLASS_POINTWISE || i == CLASS_INNER || i == CLASS_ROW);
+    for (uint32_t s = 0; s < STRATEGY_COUNT; s++) {
+        hits_line(report, gen_strategy((Strategy)s)->name);
+        hits_count(report, hits->variant[s][1], "aligned", true);
+        hits_count(report, hits->variant[s][0], "any", true);
+    }
+    hits_line(report, "phases");
+    for (uint32_t i = 1; i < 4; i++) hits_count(report, hits->phases[i], phases[i], true);
+    hits_line(report, "dtype");
+    for (uint32_t i = DTYPE_F32; i <= DTYPE_BF16; i++)
+        hits_count(report, hits->dtype[i], ir_dtype((DType)i)->name, true);
+    hits_line(report, "rank");
+    for (uint32_t i = 1; i <= IR_MAX_RANK; i++) hits_count(report, hits->rank[i], (char[]){(char)('0' + i), 0}, true);
+    hits_line(report, "reduction");
+    for (uint32_t i = 0; i < REDUCTION_ONLINE; i++)
+        hits_count(report, hits->reduction[i], ir_reduction((Reduction)i)->name, true);
+    hits_line(report, "access");
+    for (uint32_t i = 0; i <= FORM_GATHER; i++) hits_count(report, hits->form[i], forms[i], i != FORM_GATHER);
+    hits_line(report, "crossing");
+    for (uint32_t i = CROSS_KEEP; i <= CROSS_RESIDENT; i++)
+        hits_count(report, hits->crossing[i], crossings[i], i != CROSS_RESIDENT);
+    hits_line(report, "knob");
+    for (uint32_t i = 0; i < KNOB_COUNT; i++)
+        hits_count(report, hits->knob[i], gen_knob((KnobId)i)->name, i >= KNOB_STRATEGY);
+    hits_line(report, "layout");
+    hits_count(report, hits->stride_0, "stride-0", true);
+    hits_count(report, hits->padded, "padded", true);
+    hits_count(report, hits->padded_output, "padded-output", true);
+    hits_count(report, hits->transposed, "transposed", true);
+    hits_count(report, hits->inplace, "in-place", true);
+    hits_count(report, hits->inplace_slice, "in-place-slice", true);
+    hits_line(report, "dims");
+    hits_count(report, hits->zero, "0", true);
+    hits_count(report, hits->one, "1", true);
+    hits_count(report, hits->odd, "odd", true);
+    hits_line(report, "kernels");
+    hits_count(report, hits->several_outputs, "several-outputs", true);
+    hits_count(report, hits->several_steps, "several-steps", true);
+    hits_count(report, hits->inner_axes, "inner-axes", true);
+    hits_count(report, hits->any_columns, "any-columns", true);
+    hits_count(report, hits->long_rows, "long-rows", true);
+    hits_count(report, hits->row_stores, "row-stores", true);
+    hits_count(report, hits->iota, "iota", true);
+    hits_count(report, hits->where, "where", true);
+    hits_count(report, hits->scalars, "scalars", true);
+    hits_end(report);
+}
+
+/* ---- batches ---- */
+
+static void run_trial(Trial *trial) {
+    for (uint32_t number = 0; number < ROUNDS && !trial->failed; number++) {
+        if (number) random_graph_redraw(&trial->graph, &trial->random);
+        Job *job = ir_job_create(NULL);
+        Round round = {.trial = trial, .number = number};
+        Status status = ir_job_run(job, run_round, &round);
+        if (status)
+            report_failure(trial, ir_format(job, "round %u: status %d\n%s", number, (int)status, ir_job_report(job)));
+        else if (round.skipped)
+            trial->run->hits.refused_dims++;
+        else
+            count_round(&round);
+        ir_job_free(job);
+    }
+}
+
+/* Builds all in one call; a text that the compiler refuses, or says anything about, is looked for one by one. */
+static void build_trials(Run *run, Trial **trials, uint32_t count) {
+    const Source *sources[2 * BATCH];
+    RtModule *modules[2 * BATCH];
+    for (uint32_t i = 0; i < count; i++) sources[i] = &trials[i]->unit.source;
+    RtDevice *device = run->device[0];
+    Job *job = ir_job_create(NULL);
+    Text why = ir_text(job);
+    Status status = count ? device->ops->build(device, sources, count, modules, &why) : STATUS_OK;
+    for (uint32_t i = 0; i < count && !status; i++) trials[i]->module = modules[i];
+    if ((status || why.count) && count == 1) report_failure(trials[0], ir_text_string(&why));
+    if ((status || why.count) && count > 1)
+        for (uint32_t i = 0; i < count && run->failures < MAX_FAILURES; i++) {
+            if (trials[i]->module) device->ops->module_free(device, trials[i]->module);
+            trials[i]->module = NULL;
+            build_trials(run, &trials[i], 1);
+        }
+    ir_job_free(job);
+}
+
+static void run_batch(Run *run, uint64_t seed, uint32_t graphs) {
+    Trial *all[2 * BATCH], *built[2 * BATCH];
+    uint32_t count = 0, good = 0;
+    for (uint32_t i = 0; i < graphs && run->failures < MAX_FAILURES; i++) {
+        Trial *trial = all[count++] = open_trial(run, seed + i, NULL);
+        if (trial->status || random_below(&trial->random, 100) >= 60) continue;
+        draw_sets(trial);
+        all[count++] = open_trial(run, seed + i, trial);
+        trial->set_count = 0;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!all[i]->status) built[good++] = all[i];
+    build_trials(run, built, good);
+    for (uint32_t i = 0; i < good && run->failures < MAX_FAILURES; i++)
+        if (built[i]->module && !built[i]->failed) run_trial(built[i]);
+    for (uint32_t i = 0; i < count; i++) close_trial(all[i]);
+}
+
+/* ---- the command line ---- */
+
+static bool wants_more(const Run *run) {
+    HitReport report = {.quiet = true};
+    report_hits(&report, &run->hits);
+    return run->hits.graphs < run->wanted || (report.missing && !run->fewer);
+}
+
+static bool open_devices(Run *run) {
+    Text why = ir_text(run->job);
+    Status status = STATUS_OK;
+    if (run->cuda) status = rt_cuda_open(0, &run->device[run->devices++], &why);
+    for (uint32_t o = 0; !run->cuda && o < 3 && !status; o++) {
+        RtHostOptions options = {.order = (RtOrder)o, .seed = run->seed};
+        status = rt_host_open(90, &options, &run->device[run->devices++], &why);
+    }
+    if (status) printf("no device: %s\n", ir_text_string(&why));
+    return !status;
+}
+
+int main(int argc, char **argv) {
+    bool reduced = getenv("NORMGEN_TEST_REDUCED") != NULL;
+    Run run = {.job = ir_job_create(NULL), .fewer = reduced, .wanted = reduced ? REDUCED_GRAPHS : GRAPHS};
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--device=cuda") || !strcmp(argv[i], "--device=host")) {
+            run.cuda = !strcmp(argv[i], "--device=cuda");
+        } else if (!strncmp(argv[i], "--graphs=", 9)) {
+            run.wanted = (uint32_t)strtoul(argv[i] + 9, NULL, 10);
+            run.fewer = run.wanted < GRAPHS;
+        } else {
+            fprintf(stderr, "test_random_device: no such option: %s\n", argv[i]);
+            return 2;
+        }
+    }
+    run.seed = random_seed();
+    if (!open_devices(&run)) return 3;
+    double start = rt_now();
+    uint64_t tried = 0;
+    while (wants_more(&run) && tried < 4 * (uint64_t)run.wanted && run.failures < MAX_FAILURES) {
+        uint32_t graphs = run.wanted < BATCH ? run.wanted : BATCH;
+        run_batch(&run, run.seed + tried, graphs);
+        tried += graphs;
+    }
+    print_totals(&run, rt_now() - start);
+    HitReport report = {0};
+    report_hits(&report, &run.hits);
+    bool enough = run.hits.graphs >= run.wanted && run.hits.unbounded * 5 < run.hits.elements;
+    bool failed = run.failures || (!run.fewer && (report.missing || !enough));
+    if (report.missing && !run.fewer) printf("FAILED: %u listed things were never met\n", report.missing);
+    if (!enough && !run.fewer) printf("FAILED: too few graphs, or too few elements with a bound\n");
+    for (uint32_t d = 0; d < run.devices; d++) run.device[d]->ops->close(run.device[d]);
+    ir_job_free(run.job);
+    printf(failed ? "[  FAILED  ] 1 test(s)\n" : "[  PASSED  ] 1 test(s).\n");
+    return failed;
+}
