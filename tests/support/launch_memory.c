@@ -52,9 +52,34 @@ static void place_tensor(LaunchMemory *memory, uint32_t t, const LaunchLayout *l
     memset(tensor->before, EMPTY, tensor->bytes);
 }
 
+static Status open_workspace(LaunchMemory *memory, Text *why) {
+    size_t bytes = (size_t)memory->scratch->workspace_bytes + memory->border;
+    if (!memory->scratch->workspace_bytes) return STATUS_OK;
+    void *block = NULL;
+    char *empty = ir_alloc(memory->job, bytes);
+    memset(empty, EMPTY, bytes);
+    Status status = memory->device->ops->alloc(memory->device, bytes, &block, why);
+    memory->workspace = block;
+    return status ? status : memory->device->ops->copy_in(memory->device, block, empty, bytes, why);
+}
+
+static Status check_workspace(LaunchMemory *memory, Text *why) {
+    if (!memory->workspace || !memory->border) return STATUS_OK;
+    char *behind = ir_alloc(memory->job, memory->border);
+    Status status = memory->device->ops->copy_out(
+        memory->device, behind, memory->workspace + memory->scratch->workspace_bytes, memory->border, why);
+    for (size_t i = 0; i < memory->border && !status; i++) {
+        if (behind[i] == (char)EMPTY) continue;
+        rt_say(why, "byte %lld behind the workspace was written", (long long)i);
+        status = STATUS_CHECK_FAILED;
+    }
+    return status;
+}
+
 Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, const RtProgram *program,
                           const RtScratch *scratch, char *const *fresh, const LaunchLayout *layout, Text *why) {
     *memory = (LaunchMemory){.job = job, .device = device, .program = program, .scratch = scratch};
+    memory->border = layout->border;
     memory->tensors = IR_NEW_ARRAY(job, LaunchTensor, program->tensor_count + 1);
     memory->pointers = IR_NEW_ARRAY(job, void *, program->tensor_count + 1);
     for (uint32_t t = 0; t < program->tensor_count; t++) {
@@ -72,7 +97,7 @@ Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, cons
         char *block = memory->tensors[tensor->owner].memory;
         if (scratch->spans[t].count) memory->pointers[t] = block + tensor->start;
     }
-    return STATUS_OK;
+    return open_workspace(memory, why);
 }
 
 void launch_memory_close(LaunchMemory *memory) {
@@ -80,6 +105,8 @@ void launch_memory_close(LaunchMemory *memory) {
         if (memory->tensors[t].memory) memory->device->ops->release(memory->device, memory->tensors[t].memory);
         memory->tensors[t].memory = NULL;
     }
+    if (memory->workspace) memory->device->ops->release(memory->device, memory->workspace);
+    memory->workspace = NULL;
 }
 
 /* ---- what a launch left ---- */
@@ -108,7 +135,7 @@ Status launch_memory_fetch(LaunchMemory *memory, Text *why) {
             return STATUS_CHECK_FAILED;
         }
     }
-    return STATUS_OK;
+    return check_workspace(memory, why);
 }
 
 char *launch_elements(const LaunchMemory *memory, uint32_t output, size_t *bytes) {

@@ -33,6 +33,7 @@ typedef struct Hits {
     uint32_t dtype[DTYPE_COUNT], rank[IR_MAX_RANK + 1], reduction[REDUCTION_COUNT];
     uint32_t form[FORM_GATHER + 1], crossing[CROSS_RESIDENT + 1], knob[KNOB_COUNT];
     uint32_t stride_0, padded, transposed, padded_output, inplace, inplace_slice, several_outputs, several_steps;
+    uint32_t several_parts, one_part;
     uint32_t inner_axes, iota, where, row_stores, any_columns, long_rows, scalars, zero, one, odd;
     uint64_t elements, unbounded;
 } Hits;
@@ -119,7 +120,7 @@ static Trial *open_trial(Run *run, uint64_t seed, const Trial *like) {
     Job *job = ir_job_create(NULL);
     Trial *trial = IR_NEW(job, Trial);
     *trial = (Trial){.run = run, .job = job, .seed = seed, .random = {seed ^ 0xd1ce}};
-    trial->graph = random_graph(job, seed, RANDOM_LONG_ROWS | (seed % 10 ? RANDOM_ROWS_ONLY : 0));
+    trial->graph = random_graph(job, seed, RANDOM_LONG_ROWS | (seed % 2 ? RANDOM_ROWS_ONLY : 0));
     if (like) {
         memcpy(trial->sets, like->sets, sizeof trial->sets);
         trial->set_count = like->set_count;
@@ -152,6 +153,18 @@ static const KnobDraw row_knobs[] = {
     {KNOB_MIN_CTAS, {"1", "2"}},
     {KNOB_FUSE_STATEMENTS, {"9", "20"}},
     {KNOB_FUSE, {"row"}},
+    {KNOB_SPLIT, {"off", "all"}},
+    {KNOB_SPLIT_ROWS, {"1", "1000"}},
+    {KNOB_SPLIT_COLUMNS, {"1", "100"}},
+};
+static const KnobDraw column_knobs[] = {
+    {KNOB_ROW_THREADS, {"1", "2", "4", "8", "16", "32", "64"}},
+    {KNOB_ROWS, {"1", "2", "3", "4", "8", "16", "32", "64"}},
+    {KNOB_VECTOR, {"1", "2", "4", "8"}},
+    {KNOB_CHUNKS, {"1", "2", "3", "5"}},
+    {KNOB_MIN_CTAS, {"1", "2"}},
+    {KNOB_FUSE, {"off"}},
+    {KNOB_SPLIT, {"off", "all", "all"}},
 };
 static const KnobDraw pointwise_knobs[] = {
     {KNOB_VECTOR, {"1", "2", "4", "8", "16", "3"}},
@@ -161,24 +174,34 @@ static const KnobDraw pointwise_knobs[] = {
     {KNOB_FUSE, {"off", "all"}},
 };
 
-static bool has_rows(const Trial *trial) {
-    for (uint32_t s = 0; s < trial->unit.plan->steps.count; s++)
-        if (trial->unit.plan->steps.at[s].strategy != STRATEGY_POINTWISE) return true;
-    return false;
+#define DRAWS(array)                                                                                                   \
+    (Draws) { sizeof array / sizeof *array, array }
+typedef struct Draws {
+    uint32_t count;
+    const KnobDraw *at;
+} Draws;
+
+/* By the first kernel that is not pointwise. */
+static Draws draws_for(const Trial *trial) {
+    for (uint32_t s = 0; s < trial->unit.plan->steps.count; s++) {
+        Strategy strategy = trial->unit.plan->steps.at[s].strategy;
+        if (strategy == STRATEGY_POINTWISE) continue;
+        bool rows = strategy == STRATEGY_ROW_REGISTERS || strategy == STRATEGY_ROW_LOOP;
+        return rows ? DRAWS(row_knobs) : DRAWS(column_knobs);
+    }
+    return DRAWS(pointwise_knobs);
 }
 
 static void draw_sets(Trial *trial) {
-    bool rows = has_rows(trial);
-    const KnobDraw *draws = rows ? row_knobs : pointwise_knobs;
-    uint32_t count = rows ? sizeof row_knobs / sizeof *row_knobs : sizeof pointwise_knobs / sizeof *pointwise_knobs;
+    const Draws draws = draws_for(trial);
     uint32_t wanted = 1 + random_below(&trial->random, MAX_SETS), taken = 0;
     for (trial->set_count = 0; trial->set_count < wanted;) {
-        uint32_t k = random_below(&trial->random, count), values = 0;
-        if (taken >> draws[k].knob & 1) continue;
-        taken |= 1u << draws[k].knob;
-        while (values < 12 && draws[k].values[values]) values++;
+        uint32_t k = random_below(&trial->random, draws.count), values = 0;
+        if (taken >> draws.at[k].knob & 1) continue;
+        taken |= 1u << draws.at[k].knob;
+        while (values < 12 && draws.at[k].values[values]) values++;
         trial->sets[trial->set_count++] =
-            (Setting){gen_knob(draws[k].knob)->name, draws[k].values[random_below(&trial->random, values)]};
+            (Setting){gen_knob(draws.at[k].knob)->name, draws.at[k].values[random_below(&trial->random, values)]};
     }
 }
 
@@ -202,6 +225,8 @@ static void count_step(void *state, uint32_t index, const RtScratch *scratch) {
     int64_t blocks = 0;
     if (rt_step_blocks(trial->program, index, scratch, &blocks, NULL) || !blocks) return;
     trial->run->hits.variant[step->strategy][step->variants[scratch->variant].wide]++;
+    if (step->part == IR_NONE) return;
+    *(scratch->parts[step->part] > 1 ? &trial->run->hits.several_parts : &trial->run->hits.one_part) += 1;
 }
 
 static bool is_dims_refusal(const char *why) {
@@ -222,8 +247,8 @@ static void compare_with_oracle(Job *job, Round *round, const LaunchMemory *memo
     }
     for (uint32_t s = 0; s < program->graph->scalars.count; s++)
         scalars[s] = rt_scalar_value(&program->graph->scalars.at[s], round->scalars ? &round->scalars[s] : NULL);
-    EvalInput input = {
-        .dims = round->scratch.graph_dims, .inputs = views, .scalars = scalars, .depth = gen_depths(job, &trial->unit)};
+    EvalInput input = {.dims = round->scratch.graph_dims, .inputs = views, .scalars = scalars};
+    input.depth = gen_depths(job, &trial->unit, round->scratch.prog_dims, round->scratch.parts);
     for (uint32_t o = 0; o < program->graph->outputs.count; o++) {
         const Tensor *tensor = &program->graph->outputs.at[o];
         Expected expected = ir_eval_graph(job, program->graph, &input, o, NULL);
@@ -252,6 +277,8 @@ static Status launch(Job *job, Round *round, LaunchMemory *memory) {
     const RtProgram *program = round->trial->program;
     int64_t *words = IR_NEW_ARRAY(job, int64_t, program->scratch_words + 1);
     ng_args args = {.size = sizeof args, .tensors = memory->pointers, .dims = round->any, .scalars = round->scalars};
+    args.workspace = memory->workspace;
+    args.workspace_bytes = (size_t)round->scratch.workspace_bytes;
     Status status = rt_program_launch(program, &args, words, &round->why, count_step, round->trial);
     if (!status) status = memory->device->ops->synchronize(memory->device, &round->why);
     return status ? status : launch_memory_fetch(memory, &round->why);
@@ -323,7 +350,7 @@ static void run_round(Job *job, void *state) {
 
 static void count_step_plan(Hits *hits, const Prog *prog, const Step *step) {
     const Nest *nest = &prog->nests.at[step->nest];
-    bool rows = step->strategy != STRATEGY_POINTWISE;
+    bool rows = step->strategy == STRATEGY_ROW_REGISTERS || step->strategy == STRATEGY_ROW_LOOP;
     hits->class[nest->class]++;
     hits->phases[step->phase_count < 4 ? step->phase_count : 3]++;
     hits->inner_axes += rows && nest->axis_count - nest->row_count > 1;
@@ -399,11 +426,10 @@ static void report_hits(HitReport *report, const Hits *hits) {
     static const char *const crossings[] = {"none", "keep", "keep-raw", "reread", "recompute", "row", "resident"};
     hits_line(report, "class");
     for (uint32_t i = 0; i < CLASS_COUNT; i++)
-        hits_count(report, hits->class[i], ir_class_name((NestClass)i),
-                   i == CLASS_POINTWISE || i == CLASS_INNER || i == CLASS_ROW);
+        hits_count(report, hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW || i == CLASS_FINALIZE);
     for (uint32_t s = 0; s < STRATEGY_COUNT; s++) {
         hits_line(report, gen_strategy((Strategy)s)->name);
-        hits_count(report, hits->variant[s][1], "aligned", true);
+        hits_count(report, hits->variant[s][1], "aligned", s != STRATEGY_FINALIZE);
         hits_count(report, hits->variant[s][0], "any", true);
     }
     hits_line(report, "phases");
@@ -438,6 +464,8 @@ static void report_hits(HitReport *report, const Hits *hits) {
     hits_line(report, "kernels");
     hits_count(report, hits->several_outputs, "several-outputs", true);
     hits_count(report, hits->several_steps, "several-steps", true);
+    hits_count(report, hits->several_parts, "several-parts", true);
+    hits_count(report, hits->one_part, "one-part", true);
     hits_count(report, hits->inner_axes, "inner-axes", true);
     hits_count(report, hits->any_columns, "any-columns", true);
     hits_count(report, hits->long_rows, "long-rows", true);
