@@ -7,14 +7,6 @@
 #include "gen/gen.h"
 #include "gen/nests.h"
 
-/* Strides are put in order at a point where every any dim is larger than any factor between them. */
-static int64_t magnitude(Job *job, const Prog *prog, Size stride) {
-    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1), value;
-    for (uint32_t i = 0; i < prog->dims.count; i++) dims[i] = 65537 + (int64_t)i;
-    if (!ir_poly_eval(ir_size_poly(job, prog, stride), dims, prog->dims.count, NULL, 0, &value)) return INT64_MAX;
-    return value < 0 ? -value : value;
-}
-
 /* The class that one read gives: the consumed axes among those that it runs over, by falling stride. */
 static NestClass class_of_read(Job *job, const Prog *prog, const Nest *nest, const Access *read, uint32_t consumed) {
     int64_t size[IR_MAX_AXES], least = INT64_MAX;
@@ -22,7 +14,7 @@ static NestClass class_of_read(Job *job, const Prog *prog, const Nest *nest, con
     for (uint32_t i = 0; i < nest->axis_count; i++) {
         if (ir_size_is(read->stride[i], 0)) continue;
         domain |= (uint32_t)1 << i;
-        size[i] = magnitude(job, prog, read->stride[i]);
+        size[i] = gen_stride_magnitude(job, prog, read->stride[i]);
         if (size[i] > least) continue;
         least = size[i];
         unit = i;

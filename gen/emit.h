@@ -2,7 +2,7 @@
 #ifndef GEN_EMIT_H
 #define GEN_EMIT_H
 
-#include "gen/gen.h"
+#include "gen/bytes.h"
 
 typedef struct Emitter {
     Job *job;
@@ -113,9 +113,5 @@ void gen_emit_host_prelude(Job *job, Text *out);
 
 void gen_emit_launcher(Job *job, const Unit *unit, Text *out);
 void gen_emit_header(Job *job, const Unit *unit, Text *out);
-
-/* Bytes that a step must move at least: each element of each tensor once; and the text of that. (gen/explain.c) */
-Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step);
-const char *gen_poly_text(Job *job, const Prog *prog, Poly poly);
 
 #endif

@@ -10,6 +10,8 @@ const char *gen_storage_type(DType dtype) {
     case DTYPE_F32: return "float";
     case DTYPE_F16: return "ng_f16";
     case DTYPE_BF16: return "ng_bf16";
+    case DTYPE_F8E4M3: return "ng_f8e4m3";
+    case DTYPE_F8E5M2: return "ng_f8e5m2";
     case DTYPE_I64: return "ng_i64";
     case DTYPE_I32: return "ng_i32";
     case DTYPE_I8: return "ng_i8";

@@ -368,14 +368,33 @@ static void report_refusals(Fuse *fuse) {
     }
 }
 
+/* Refusals found before nests changed hold no more. */
+static void drop_refusals(Unit *unit) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < unit->reports.count; i++) {
+        const Report *report = &unit->reports.at[i];
+        if (strcmp(report->pass, "fuse") || !report->gate) unit->reports.at[kept++] = *report;
+    }
+    unit->reports.count = kept;
+}
+
+static const char *unused_name(const Fuse *fuse, uint32_t *number) {
+    for (;;) {
+        const char *name = ir_format(fuse->job, "f%u", (*number)++);
+        uint32_t i = 0;
+        while (i < fuse->prog->nests.count && strcmp(fuse->prog->nests.at[i].name, name)) i++;
+        if (i == fuse->prog->nests.count) return name;
+    }
+}
+
 /* Joined nests are called f0, f1, ... */
 static void name_joined(Fuse *fuse) {
-    uint32_t count = 0;
+    uint32_t number = 0;
     for (uint32_t i = 0; i < fuse->prog->nests.count; i++) {
         Nest *nest = &fuse->prog->nests.at[i];
         if (!strchr(nest->name, ' ')) continue;
         const char *from = nest->name;
-        nest->name = ir_format(fuse->job, "f%u", count++);
+        nest->name = unused_name(fuse, &number);
         *IR_PUSH(fuse->job, &fuse->unit->reports) =
             (Report){.pass = "fuse", .nests = from, .text = ir_format(fuse->job, "%s joins %s", nest->name, from)};
     }
@@ -425,6 +444,7 @@ void gen_fuse(Job *job, Unit *unit) {
         }
     }
     name_joined(&fuse);
+    drop_refusals(unit);
     report_refusals(&fuse);
     gen_tidy(job, unit->prog);
 }

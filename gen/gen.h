@@ -65,7 +65,7 @@ typedef struct Source {
 typedef struct Report {
     const char *pass;
     const char *nests; /* which, "n0 n1" */
-    const char *gate;  /* what decided: "cycle", "axes", "statements", "reads", "alias", "class"; NULL: it was done */
+    const char *gate;  /* what decided: "cycle", "axes", "statements", "reads", "alias", "class", "bytes"; NULL: done */
     int64_t number;    /* what was found; 0 where the gate has none */
     int64_t limit;     /* what the gate allows */
     const char *text;  /* the whole as one line */
@@ -122,7 +122,8 @@ void gen_lower(Job *job, Unit *unit);
 void gen_axes(Job *job, Unit *unit);
 void gen_classify(Job *job, Unit *unit);
 void gen_partial(Job *job, Unit *unit);
-void gen_fuse(Job *job, Unit *unit);
+void gen_fuse(Job *job, Unit *unit); /* may run again after a pass that changed nests */
+void gen_cut(Job *job, Unit *unit);
 void gen_schedule(Job *job, Unit *unit);
 void gen_emit(Job *job, Unit *unit);
 

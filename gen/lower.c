@@ -319,16 +319,12 @@ static uint32_t demand(Builder *build, uint32_t id, const Map *map) {
 
 static uint32_t add_tmp(Lower *lower, uint32_t id) {
     const Carried *own = &lower->values[id];
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < lower->prog->bufs.count; i++) number += lower->prog->bufs.at[i].kind == BUF_TMP;
-    Buf buf = {.name = ir_format(lower->job, "t%u", number),
+    Buf buf = {.name = gen_tmp_name(lower->job, lower->prog),
                .dtype = ir_compute_dtype(lower->graph->values.at[id].dtype),
                .kind = BUF_TMP,
                .may_alias = IR_NONE,
                .tensor = IR_NONE,
                .offset = ir_size_int(0)};
-    for (uint32_t i = 0; i < lower->prog->bufs.count; i++) /* a name of the user's is longer than this one */
-        if (!strcmp(lower->prog->bufs.at[i].name, buf.name)) buf.name = ir_format(lower->job, "%s_", buf.name), i = 0;
     for (uint8_t d = 0; d < own->shape.rank; d++)
         if (!gen_poly_is(own->shape.extent[d], 1))
             buf.extent[buf.rank++] = ir_prog_size(lower->job, lower->prog, own->shape.extent[d]);

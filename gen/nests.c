@@ -190,6 +190,23 @@ bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b) {
     return false;
 }
 
+int64_t gen_stride_magnitude(Job *job, const Prog *prog, Size stride) {
+    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1), value;
+    for (uint32_t i = 0; i < prog->dims.count; i++) dims[i] = 65537 + (int64_t)i;
+    if (!ir_poly_eval(ir_size_poly(job, prog, stride), dims, prog->dims.count, NULL, 0, &value)) return INT64_MAX;
+    return value < 0 ? -value : value;
+}
+
+/* t0, t1, ...: none that a tensor of the user's has, nor one that an earlier pass gave. */
+const char *gen_tmp_name(Job *job, const Prog *prog) {
+    for (uint32_t number = 0;; number++) {
+        const char *name = ir_format(job, "t%u", number);
+        uint32_t i = 0;
+        while (i < prog->bufs.count && strcmp(prog->bufs.at[i].name, name)) i++;
+        if (i == prog->bufs.count) return name;
+    }
+}
+
 /* ---- tidy ---- */
 
 /* Of each buf: whether some nest has a statement of this op on it. */

@@ -38,6 +38,11 @@ bool gen_share_full_read(const Nest *a, const Nest *b);
 /* b must run after a: it reads a tmp that a stores, or overwrites in place what a reads. */
 bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b);
 
+/* How large a stride is where every any dim is larger than any factor between strides: what orders them. */
+int64_t gen_stride_magnitude(Job *job, const Prog *prog, Size stride);
+/* A name for one more tmp. */
+const char *gen_tmp_name(Job *job, const Prog *prog);
+
 /* Drops tmp buffers that nobody reads, what only they needed, and sizes that nothing names; renumbers the rest. */
 void gen_tidy(Job *job, Prog *prog);
 /* The same where one nest changed, a joined one; bufs and sizes keep their numbers until the next gen_tidy. */

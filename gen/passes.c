@@ -14,6 +14,8 @@ const Pass gen_passes[] = {
     {"classify", PASS_PROG, "how each reduction runs through memory: INNER, OUTER or MIXED", gen_classify},
     {"partial", PASS_PROG, "sums across rows, and along few long ones, in parts and their sum", gen_partial},
     {"fuse", PASS_PROG, "joins nests that read the same or each other's results", gen_fuse},
+    {"cut", PASS_PROG, "stores what costs more bytes to compute again in a later nest; parts nests that are too long",
+     gen_cut},
     {"schedule", PASS_PLAN, "nests to kernels: strategy, tile, phases, guards, grid", gen_schedule},
     {"emit", PASS_SOURCE, "the plan as CUDA C, with a launcher", gen_emit},
 };

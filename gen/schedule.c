@@ -18,7 +18,7 @@ void gen_choose(Job *job, Plan *plan, const char *format, ...) {
 
 /* ---- what is not covered ---- */
 
-static void refuse_unsupported(Job *job, const Prog *prog, const Nest *nest) {
+static void refuse_unsupported(Job *job, const Nest *nest) {
     bool whole = nest->class != CLASS_ROW_PARTIAL;
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
@@ -31,10 +31,6 @@ static void refuse_unsupported(Job *job, const Prog *prog, const Nest *nest) {
                 ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
                            "not generated yet: a reduction over some of a row's inner axes");
         }
-        if (stmt->op != OP_LOAD && stmt->op != OP_STORE) continue;
-        const Buf *buf = &prog->bufs.at[nest->accesses.at[stmt->access].buf];
-        if (buf->dtype == DTYPE_F8E4M3 || buf->dtype == DTYPE_F8E5M2)
-            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: fp8 data");
     }
 }
 
@@ -341,7 +337,7 @@ static void plan_nest(Job *job, Unit *unit, uint32_t index) {
         gen_choose(job, unit->plan, "%s: no kernel, since what it stores has no element", nest->name);
         return;
     }
-    refuse_unsupported(job, unit->prog, nest);
+    refuse_unsupported(job, nest);
     Planner p = {.job = job, .unit = unit, .prog = unit->prog, .nest = nest, .plan = unit->plan};
     p.step = IR_PUSH(job, &unit->plan->steps);
     p.step->nest = index;

@@ -30,8 +30,6 @@ static inline int64_t gen_size_number(Size size, int64_t otherwise) {
 /* The most that a size can be by the dims' max, or -1; what hints make of it, or -1. */
 int64_t gen_size_most(Job *job, const Prog *prog, Size size);
 int64_t gen_size_hint(Job *job, const Prog *prog, Size size);
-/* The any dims by hint, else max, else 1024: for what is estimated, never for what must hold. */
-int64_t *gen_guess_dims(Job *job, const Prog *prog);
 
 /* Phases, crossings and stores of planner->step, whose strategy and forms stand. Sets kept_bytes. */
 void gen_plan_phases(Planner *planner);

@@ -27,15 +27,6 @@ static int64_t size_by(Job *job, const Prog *prog, Size size, bool most) {
 int64_t gen_size_most(Job *job, const Prog *prog, Size size) { return size_by(job, prog, size, true); }
 int64_t gen_size_hint(Job *job, const Prog *prog, Size size) { return size_by(job, prog, size, false); }
 
-int64_t *gen_guess_dims(Job *job, const Prog *prog) {
-    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1);
-    for (uint32_t i = 0; i < prog->dims.count; i++) {
-        const Dim *dim = &prog->dims.at[i];
-        dims[i] = dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : 1024;
-    }
-    return dims;
-}
-
 /* ---- forms ---- */
 
 static bool may_be_written(const Planner *p, uint32_t id) {

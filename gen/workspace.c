@@ -4,7 +4,8 @@
  * for the last time by an earlier step: of those that hold it, by the dims' hints, the smallest, else the largest,
  * which has to grow least. Any choice is right, since a room is as large as the largest of its lodgers. */
 #include "gen/workspace.h"
-#include "gen/schedule.h"
+
+#include "gen/bytes.h"
 
 typedef struct Life { /* steps; first > last: no step uses it */
     uint32_t first, last;
