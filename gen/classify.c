@@ -7,14 +7,21 @@
 #include "gen/gen.h"
 #include "gen/nests.h"
 
+/* The stride along an axis; along one that only the gathered index varies over, that of the index. */
+static Size read_stride(const Nest *nest, const Access *read, uint32_t axis) {
+    bool gathered = read->index != IR_NONE && nest->stmts.at[read->index].domain >> axis & 1;
+    return gathered && ir_size_is(read->stride[axis], 0) ? read->index_stride : read->stride[axis];
+}
+
 /* The class that one read gives: the consumed axes among those that it runs over, by falling stride. */
 static NestClass class_of_read(Job *job, const Prog *prog, const Nest *nest, const Access *read, uint32_t consumed) {
     int64_t size[IR_MAX_AXES], least = INT64_MAX;
     uint32_t domain = 0, unit = 0;
     for (uint32_t i = 0; i < nest->axis_count; i++) {
-        if (ir_size_is(read->stride[i], 0)) continue;
+        Size stride = read_stride(nest, read, i);
+        if (ir_size_is(stride, 0)) continue;
         domain |= (uint32_t)1 << i;
-        size[i] = gen_stride_magnitude(job, prog, read->stride[i]);
+        size[i] = gen_stride_magnitude(job, prog, stride);
         if (size[i] > least) continue;
         least = size[i];
         unit = i;
@@ -32,7 +39,8 @@ static NestClass class_of_read(Job *job, const Prog *prog, const Nest *nest, con
 
 static uint32_t width(const Nest *nest, const Stmt *stmt) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < nest->axis_count; i++) count += !ir_size_is(nest->accesses.at[stmt->access].stride[i], 0);
+    for (uint32_t i = 0; i < nest->axis_count; i++)
+        count += !ir_size_is(read_stride(nest, &nest->accesses.at[stmt->access], i), 0);
     return count;
 }
 

@@ -98,6 +98,13 @@ const char *gen_base_name(Emitter *e, uint32_t access) {
     return name;
 }
 
+/* The index that a tensor gives; the host device looks whether it is one of its dim. */
+static const char *gathered_text(Emitter *e, const Access *access) {
+    const char *index = gen_operand(e, access->index, DTYPE_I64);
+    if (ir_size_is(access->index_extent, -1)) return index;
+    return ir_format(e->job, "ng_index(%s, %s)", index, gen_size_text(e, access->index_extent));
+}
+
 const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
     const Access *access = &e->nest->accesses.at[id];
     Text terms = ir_text(e->job);
@@ -107,8 +114,7 @@ const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
     } else {
         pointer = gen_param_name(e, access->buf);
         put_row_terms(e, &terms, access);
-        if (access->index != IR_NONE)
-            put_term(e, &terms, gen_operand(e, access->index, DTYPE_I64), access->index_stride, false);
+        if (access->index != IR_NONE) put_term(e, &terms, gathered_text(e, access), access->index_stride, false);
     }
     put_column_terms(e, &terms, id, each_lane);
     return pointer_sum(e, pointer, &terms);

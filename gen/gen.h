@@ -111,9 +111,6 @@ void gen_explain(Text *text, const Unit *unit);
  * dims and part counts of the Prog; NULL: what is known without. */
 uint32_t *gen_depths(Job *job, const Unit *unit, const int64_t *dims, const int64_t *parts);
 
-/* Refuses, at its place, what the language has and no pass can generate yet (STATUS_UNAVAILABLE). */
-void gen_check_generated(Job *job, const Graph *graph);
-
 /* The passes. Contracts stand at the head of each file. */
 void gen_parse(Job *job, Unit *unit);
 void gen_expand(Job *job, Unit *unit);

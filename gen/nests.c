@@ -164,14 +164,27 @@ bool gen_nest_reduces(const Nest *nest) {
     return false;
 }
 
+/* Both pick from a buf by an index that both load from one place. */
+static bool same_pick(const Nest *a, const Access *x, const Nest *b, const Access *y) {
+    if (x->index == IR_NONE || y->index == IR_NONE || !ir_size_equal(x->index_stride, y->index_stride)) return false;
+    const Stmt *p = &a->stmts.at[x->index], *q = &b->stmts.at[y->index];
+    if (p->op != OP_LOAD || q->op != OP_LOAD) return false;
+    if (!gen_same_access(a, &a->accesses.at[p->access], &b->accesses.at[q->access])) return false;
+    Access plain_x = *x, plain_y = *y;
+    plain_x.index = plain_y.index = IR_NONE;
+    return gen_same_access(a, &plain_x, &plain_y);
+}
+
 bool gen_share_full_read(const Nest *a, const Nest *b) {
+    const uint32_t all = ((uint32_t)1 << a->axis_count) - 1;
     if (a->axis_count != b->axis_count || !a->axis_count) return false;
     for (uint32_t i = 0; i < a->stmts.count; i++) {
-        if (!ir_is_full_read(a, &a->stmts.at[i])) continue;
+        if (a->stmts.at[i].op != OP_LOAD || a->stmts.at[i].domain != all) continue;
+        const Access *x = &a->accesses.at[a->stmts.at[i].access];
         for (uint32_t j = 0; j < b->stmts.count; j++) {
-            if (b->stmts.at[j].op == OP_LOAD &&
-                gen_same_access(a, &a->accesses.at[a->stmts.at[i].access], &b->accesses.at[b->stmts.at[j].access]))
-                return true;
+            if (b->stmts.at[j].op != OP_LOAD) continue;
+            const Access *y = &b->accesses.at[b->stmts.at[j].access];
+            if (gen_same_access(a, x, y) || same_pick(a, x, b, y)) return true;
         }
     }
     return false;
@@ -298,6 +311,7 @@ static void visit_sizes(Prog *prog, SizeVisitor *visit, uint32_t *state) {
             visit(&access->offset, state);
             for (uint32_t k = 0; k < nest->axis_count; k++) visit(&access->stride[k], state);
             if (access->index != IR_NONE) visit(&access->index_stride, state);
+            if (access->index != IR_NONE) visit(&access->index_extent, state);
         }
     }
 }

@@ -74,6 +74,7 @@ static void plan_params(Planner *p) {
         add_size(p, &params, access->offset);
         for (uint32_t a = 0; a < nest->axis_count; a++) add_size(p, &params, access->stride[a]);
         if (access->index != IR_NONE) add_size(p, &params, access->index_stride);
+        if (access->index != IR_NONE) add_size(p, &params, access->index_extent);
         for (uint32_t d = 0; d < IR_MAX_RANK; d++)
             if (p->step->forms[i].empty >> d & 1) add_size(p, &params, p->prog->bufs.at[access->buf].extent[d]);
     }

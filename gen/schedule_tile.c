@@ -73,7 +73,8 @@ static uint8_t may_be_empty(const Planner *p, const Buf *buf) {
 
 static Form form_of(const Planner *p, const Access *access) {
     Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access), 0};
-    if (access->index != IR_NONE && p->element[access->index]) {
+    uint32_t own = p->inner | p->step->looped; /* axes along which lanes or turns may have indices of their own */
+    if (access->index != IR_NONE && p->nest->stmts.at[access->index].domain & own) {
         form.kind = FORM_GATHER;
         return form;
     }

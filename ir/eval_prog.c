@@ -98,7 +98,7 @@ typedef struct Touch { /* a strip of a load or a store */
     uint32_t buf_id;
     uint8_t *written; /* NULL: holds what the caller put there */
     Lane lane, index;
-    int64_t index_stride;
+    int64_t index_stride, index_extent;
     ElementOp cast; /* stores */
 } Touch;
 
@@ -140,7 +140,11 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
     }
     Lane index = ir_lane_at(touch->index, position[2], step[2]);
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = position[1] + i * step[1] + index.integer[i * index.step] * touch->index_stride;
+        int64_t picked = index.integer[i * index.step];
+        if (touch->index_extent >= 0 && (picked < 0 || picked >= touch->index_extent))
+            ir_stop_at(touch->run->job, STATUS_USAGE, touch->stmt->place, "the index %lld is outside its dim of %lld",
+                       (long long)picked, (long long)touch->index_extent);
+        int64_t at = position[1] + i * step[1] + picked * touch->index_stride;
         load_run(touch, ir_lane_at(out, i * out.step, 0), at, 0, 1);
         if (index.bound[i * index.step] > 0) out.bound[i * out.step] = (double)INFINITY;
     }
@@ -190,6 +194,7 @@ static void eval_load(Runner *run, const Stmt *stmt, State *state) {
     if (access->index != IR_NONE) {
         touch.index = run->states[access->index].lane;
         touch.index_stride = size_value(run, access->index_stride);
+        touch.index_extent = size_value(run, access->index_extent);
         add_lane(run, &walk, stmt->domain, run->states[access->index].stride, 0);
     }
     ir_walk(&walk, load_strip, &touch);

@@ -539,6 +539,17 @@ NG_HELPER auto ng_read_constant(const T *p) {
     return ng_get(ng_fetch_each<true, 1>(p, 1, 1), 0);
 }
 
+//@ ng_index
+// An index that a tensor gives: outside its dim it is undefined on a GPU, and stops the host device.
+#if NG_DEVICE
+NG_HELPER ng_i64 ng_index(ng_i64 index, ng_i64) { return index; }
+#else
+NG_HELPER ng_i64 ng_index(ng_i64 index, ng_i64 extent) {
+    if (index < 0 || index >= extent) ng_api->fail("an index of x[idx] lies outside its dim");
+    return index;
+}
+#endif
+
 //@ ng_put_out
 #if NG_DEVICE
 template <typename T, int V>
