@@ -1,6 +1,8 @@
 /* Graph texts on a device. Contract: the header. */
 #include "tests/support/device_case.h"
 
+#include "tests/support/generate.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +41,13 @@ static void generate(Job *job, void *state) {
     own->program = rt_program_create(job, &own->unit);
 }
 
-DeviceCase *device_case_create(const char *text) {
+DeviceCase *device_case_create(const char *text, const char *sets) {
     Job *job = ir_job_create(NULL);
     DeviceCase *own = IR_NEW(job, DeviceCase);
     own->job = job;
     own->text = ir_copy_text(job, text, strlen(text));
     own->options = (GenOptions){.target = gen_target(90), .verify = true};
+    own->options.sets = generate_settings(job, sets, &own->options.set_count);
     own->status = ir_job_run(job, generate, own);
     return own;
 }

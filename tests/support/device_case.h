@@ -26,8 +26,9 @@ typedef struct Devices {
 bool devices_open(Devices *devices, int argc, char **argv);
 void devices_close(Devices *devices);
 
-/* All passes; status and the job's report say what came of it. The text is copied. sm_90 is planned for. */
-DeviceCase *device_case_create(const char *text);
+/* All passes; status and the job's report say what came of it. The text is copied. sm_90 is planned for. sets:
+ * NAME=VALUE with blanks between, or NULL. */
+DeviceCase *device_case_create(const char *text, const char *sets);
 /* Builds and loads those that were generated; false with words on standard output. */
 bool device_cases_build(DeviceCase *const *cases, uint32_t count, const Devices *devices);
 /* Puts the program on another of the devices. */

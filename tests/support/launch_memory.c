@@ -16,16 +16,24 @@ int64_t launch_offset(const RtProgram *program, const RtScratch *scratch, uint32
     return offset * program->tensors[tensor].element_bytes;
 }
 
+static void store_random(DType dtype, char *element, Random *random) {
+    if (ir_dtype(dtype)->kind == KIND_FLOAT)
+        ir_store_float(dtype, element, random_element(random));
+    else
+        ir_store_int(dtype, element, (int64_t)random_below(random, 7) - 3);
+}
+
 char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratch, Random *random) {
-    char **fresh = IR_NEW_ARRAY(job, char *, program->input_count + 1);
-    for (uint32_t t = 0; t < program->input_count; t++) {
+    char **fresh = IR_NEW_ARRAY(job, char *, program->tensor_count + 1);
+    for (uint32_t t = 0; t < program->tensor_count; t++) {
         const RtSpan *span = &scratch->spans[t];
+        const Tensor *tensor = program->tensors[t].tensor;
+        if (t >= program->input_count && !tensor->accumulate) continue;
         IR_REQUIRE(job, span->low == 0);
         fresh[t] = ir_alloc(job, (size_t)span->high + 1);
         memset(fresh[t], EMPTY, (size_t)span->high);
         for (int64_t i = 0; i < span->count; i++)
-            ir_store_float(program->tensors[t].tensor->dtype, fresh[t] + launch_offset(program, scratch, t, i),
-                           random_element(random));
+            store_random(tensor->dtype, fresh[t] + launch_offset(program, scratch, t, i), random);
     }
     return fresh;
 }
@@ -86,8 +94,7 @@ Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, cons
         LaunchTensor *tensor = &memory->tensors[t];
         place_tensor(memory, t, layout);
         if (tensor->owner == t) {
-            if (t < program->input_count)
-                memcpy(tensor->before + tensor->start, fresh[t], (size_t)scratch->spans[t].high);
+            if (fresh[t]) memcpy(tensor->before + tensor->start, fresh[t], (size_t)scratch->spans[t].high);
             Status status = STATUS_OK;
             if (tensor->bytes) status = device->ops->alloc(device, tensor->bytes, &tensor->memory, why);
             if (!status && tensor->bytes)

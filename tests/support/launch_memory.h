@@ -32,7 +32,8 @@ typedef struct LaunchMemory {
     size_t border;
 } LaunchMemory;
 
-/* Inputs as bytes from a tensor's pointer on, in its strides: fresh[t] for each input. */
+/* Inputs as bytes from a tensor's pointer on, in its strides: fresh[t] for each input, and for each output that
+ * accumulates what it holds before; NULL for the others. */
 char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratch, Random *random);
 
 Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, const RtProgram *program,

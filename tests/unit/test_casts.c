@@ -242,7 +242,7 @@ int main(int argc, char **argv) {
     uint32_t passed = 0;
     uint64_t elements = 0;
     for (unsigned from = 0; from < DTYPE_COUNT; from++) {
-        cases[from] = device_case_create(graph_text(job, (DType)from));
+        cases[from] = device_case_create(graph_text(job, (DType)from), NULL);
         if (cases[from]->status) printf("failed: %s\n", ir_job_report(cases[from]->job));
     }
     if (device_cases_build(cases, DTYPE_COUNT, &devices))

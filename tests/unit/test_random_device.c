@@ -17,7 +17,7 @@
 #include "gen/knobs.h"
 #include "runtime/host_sanitize.h"
 #include "tests/support/hits.h"
-#include "tests/support/launch_memory.h"
+#include "tests/support/launch_trial.h"
 #include "tests/support/random_graph.h"
 
 enum { GRAPHS = 220, REDUCED_GRAPHS = 24, BATCH = 44, ROUNDS = 3, MAX_SETS = 3, MAX_FAILURES = 5, BORDER = 512 };
@@ -107,6 +107,11 @@ static bool rightly_refused(Trial *trial, const char *report) {
     }
     if (trial->status == STATUS_REJECTED && (strstr(report, "in place") || strstr(report, "overwr"))) {
         count_reason(trial->run, "refused", "an output in place of what is read later");
+        return true;
+    }
+    static const char unmet[] = "no kernel here takes it"; /* the knobs were drawn for other kernels */
+    if (trial->status == STATUS_NOT_COMPILED && trial->set_count && strstr(report, unmet)) {
+        count_reason(trial->run, "knob", unmet);
         return true;
     }
     if (trial->status != STATUS_NOT_COMPILED || !trial->set_count || !strstr(report, "kernel ")) return false;
@@ -211,12 +216,9 @@ typedef struct Round {
     Trial *trial;
     uint32_t number;
     int64_t *any;
-    RtScratch scratch; /* sizes */
-    char **fresh;
     ng_scalar *scalars;
-    char **first; /* elements of each output of the first run */
-    bool skipped; /* these dims are not legal */
-    Text why;
+    RtScratch scratch; /* sizes */
+    bool skipped;      /* these dims are not legal */
 } Round;
 
 static void count_step(void *state, uint32_t index, const RtScratch *scratch) {
@@ -229,121 +231,36 @@ static void count_step(void *state, uint32_t index, const RtScratch *scratch) {
     *(scratch->parts[step->part] > 1 ? &trial->run->hits.several_parts : &trial->run->hits.one_part) += 1;
 }
 
-static bool is_dims_refusal(const char *why) {
-    return strstr(why, " of an extent of ") || strstr(why, " of no elements has no value") ||
-           !strncmp(why, "extent ", 7);
-}
-
-static void compare_with_oracle(Job *job, Round *round, const LaunchMemory *memory) {
-    Trial *trial = round->trial;
-    const RtProgram *program = trial->program;
-    View *views = IR_NEW_ARRAY(job, View, program->input_count + 1);
-    Scalar *scalars = IR_NEW_ARRAY(job, Scalar, program->graph->scalars.count + 1);
-    for (uint32_t t = 0; t < program->input_count; t++) {
-        const Tensor *tensor = program->tensors[t].tensor;
-        views[t] = (View){.bytes = round->fresh[t], .rank = tensor->shape.rank, .dtype = tensor->dtype};
-        memcpy(views[t].stride, round->scratch.spans[t].stride, sizeof views[t].stride);
-        memcpy(views[t].extent, round->scratch.spans[t].extent, sizeof views[t].extent);
-    }
-    for (uint32_t s = 0; s < program->graph->scalars.count; s++)
-        scalars[s] = rt_scalar_value(&program->graph->scalars.at[s], round->scalars ? &round->scalars[s] : NULL);
-    EvalInput input = {.dims = round->scratch.graph_dims, .inputs = views, .scalars = scalars};
-    input.depth = gen_depths(job, &trial->unit, round->scratch.prog_dims, round->scratch.parts);
-    for (uint32_t o = 0; o < program->graph->outputs.count; o++) {
-        const Tensor *tensor = &program->graph->outputs.at[o];
-        Expected expected = ir_eval_graph(job, program->graph, &input, o, NULL);
-        size_t bytes, each = ir_dtype(tensor->dtype)->bytes;
-        const char *elements = launch_elements(memory, o, &bytes);
-        IR_REQUIRE(job, expected.count * each == bytes);
-        for (uint64_t i = 0; i < expected.count; i++) {
-            double got = ir_load_float(tensor->dtype, elements + i * each);
-            trial->run->hits.elements++;
-            trial->run->hits.unbounded += isinf(expected.bound[i]) != 0;
-            if (ir_element_passes(tensor->dtype, got, expected.number[i], expected.bound[i])) continue;
-            Text text = ir_text(job);
-            ir_text_format(&text, "output %s, element %llu: ", tensor->name, (unsigned long long)i);
-            ir_text_double(&text, got);
-            ir_text_put(&text, ", expected ");
-            ir_text_double(&text, expected.number[i]);
-            ir_text_put(&text, ", bound ");
-            ir_text_double(&text, expected.bound[i]);
-            ir_stop_at(job, STATUS_CHECK_FAILED, (Place){0, 0}, "%s", ir_text_string(&text));
-        }
-    }
-}
-
-/* Launches and brings back what was written. */
-static Status launch(Job *job, Round *round, LaunchMemory *memory) {
-    const RtProgram *program = round->trial->program;
-    int64_t *words = IR_NEW_ARRAY(job, int64_t, program->scratch_words + 1);
-    ng_args args = {.size = sizeof args, .tensors = memory->pointers, .dims = round->any, .scalars = round->scalars};
-    args.workspace = memory->workspace;
-    args.workspace_bytes = (size_t)round->scratch.workspace_bytes;
-    Status status = rt_program_launch(program, &args, words, &round->why, count_step, round->trial);
-    if (!status) status = memory->device->ops->synchronize(memory->device, &round->why);
-    return status ? status : launch_memory_fetch(memory, &round->why);
-}
-
-static void compare_runs(Job *job, Round *round, const LaunchMemory *memory, uint32_t number) {
-    const Graph *graph = round->trial->program->graph;
-    if (number == 0) {
-        round->first = IR_NEW_ARRAY(job, char *, graph->outputs.count + 1);
-        compare_with_oracle(job, round, memory);
-    }
-    for (uint32_t o = 0; o < graph->outputs.count; o++) {
-        size_t bytes;
-        char *elements = launch_elements(memory, o, &bytes);
-        if (number == 0) round->first[o] = elements;
-        if (!memcmp(elements, round->first[o], bytes)) continue;
-        ir_stop_at(job, STATUS_CHECK_FAILED, (Place){0, 0}, "run %u: output %s has other bits than in run 0", number,
-                   graph->outputs.at[o].name);
-    }
-}
-
-/* Runs 0 and 3 are aligned, 1 and 2 are not; 1 and 3 are in place where the graph says that outputs may be. */
-static void run_layout(Job *job, Round *round, uint32_t number) {
-    Trial *trial = round->trial;
-    RtDevice *device = trial->run->device[number % trial->run->devices];
-    LaunchLayout layout = {.in_place = number % 2 == 1,
-                           .shift = number == 1 || number == 2 ? &trial->random : NULL,
-                           .border = RT_ADDRESS_SANITIZER && !trial->run->cuda ? 0 : BORDER};
-    LaunchMemory memory = {.program = trial->program};
-    Status status = rt_program_load(trial->program, device, trial->module, &round->why);
-    if (status) ir_stop_at(job, status, (Place){0, 0}, "%s", ir_text_string(&round->why));
-    status =
-        launch_memory_open(&memory, job, device, trial->program, &round->scratch, round->fresh, &layout, &round->why);
-    if (!status) status = launch(job, round, &memory);
-    launch_memory_close(&memory);
-    const char *why = ir_text_string(&round->why);
-    if (status == STATUS_USAGE && round->number && is_dims_refusal(why)) {
-        round->skipped = true;
-        return;
-    }
-    if (status) ir_stop_at(job, status, (Place){0, 0}, "run %u: %s", number, why);
-    trial->run->hits.launches++;
-    compare_runs(job, round, &memory, number);
-}
-
 static void run_round(Job *job, void *state) {
     Round *round = state;
     Trial *trial = round->trial;
     const RtProgram *program = trial->program;
-    round->why = ir_text(job);
+    Text why = ir_text(job);
     const int64_t *dims = random_graph_dims(job, &trial->graph, program->graph);
     round->any = IR_NEW_ARRAY(job, int64_t, program->any_count + 1);
     for (uint32_t a = 0; a < program->any_count; a++) round->any[a] = dims[program->any[a]];
-    int64_t *words = IR_NEW_ARRAY(job, int64_t, program->scratch_words + 1);
-    Status status = rt_program_sizes(program, round->any, words, &round->scratch, &round->why);
-    round->skipped = status == STATUS_USAGE && round->number && is_dims_refusal(ir_text_string(&round->why));
-    if (round->skipped) return;
-    if (status) ir_stop_at(job, status, (Place){0, 0}, "%s", ir_text_string(&round->why));
-    round->fresh = launch_inputs(job, program, &round->scratch, &trial->random);
     round->scalars = round->number ? IR_NEW_ARRAY(job, ng_scalar, program->graph->scalars.count + 1) : NULL;
     for (uint32_t s = 0; round->scalars && s < program->graph->scalars.count; s++)
         round->scalars[s].f32 = (float)random_element(&trial->random);
-    bool in_place = false;
-    for (uint32_t t = 0; t < program->tensor_count; t++) in_place |= program->tensors[t].inplace != IR_NONE;
-    for (uint32_t number = 0; number < (in_place ? 4 : 3) && !round->skipped; number++) run_layout(job, round, number);
+    LaunchTrial launches = {.job = job,
+                            .unit = &trial->unit,
+                            .program = trial->program,
+                            .module = trial->module,
+                            .devices = trial->run->device,
+                            .device_count = trial->run->devices,
+                            .any = round->any,
+                            .scalars = round->scalars,
+                            .random = &trial->random,
+                            .border = RT_ADDRESS_SANITIZER && !trial->run->cuda ? 0 : BORDER,
+                            .step_done = count_step,
+                            .state = trial};
+    Status status = launch_trial_run(&launches, &why);
+    round->scratch = launches.scratch;
+    round->skipped = status == STATUS_USAGE && round->number && launch_refuses_dims(ir_text_string(&why));
+    trial->run->hits.launches += launches.launches;
+    trial->run->hits.elements += launches.elements;
+    trial->run->hits.unbounded += launches.unbounded;
+    if (status && !round->skipped) ir_stop_at(job, status, (Place){0, 0}, "%s", ir_text_string(&why));
 }
 
 /* ---- hits ---- */
