@@ -13,7 +13,7 @@ typedef struct Runs {
 
 bool launch_refuses_dims(const char *why) {
     return strstr(why, " of an extent of ") || strstr(why, " of no elements has no value") ||
-           !strncmp(why, "extent ", 7);
+           strstr(why, ", no multiple of ") || !strncmp(why, "extent ", 7);
 }
 
 static View *make_views(const Runs *runs, uint32_t first, uint32_t count) {
