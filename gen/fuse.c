@@ -62,15 +62,6 @@ static bool reads_tmp_of(const Fuse *fuse, uint32_t a, const Nest *b) {
     return false;
 }
 
-/* The value that a stores where b's load reads, or IR_NONE. */
-static uint32_t stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load) {
-    const Access *access = &b->accesses.at[load->access];
-    if (prog->bufs.at[access->buf].kind != BUF_TMP) return IR_NONE;
-    const Stmt *store = gen_nest_store(a, access->buf);
-    if (!store || !gen_same_access(a, &a->accesses.at[store->access], access)) return IR_NONE;
-    return store->arg[0];
-}
-
 /* a: nest `first`, its axes turned perhaps. */
 static bool same_maps(const Fuse *fuse, uint32_t first, const Nest *a, const Nest *b) {
     const Prog *prog = fuse->prog;
@@ -79,7 +70,7 @@ static bool same_maps(const Fuse *fuse, uint32_t first, const Nest *a, const Nes
         if (stmt->op != OP_LOAD) continue;
         uint32_t buf = b->accesses.at[stmt->access].buf;
         if (prog->bufs.at[buf].kind == BUF_TMP && fuse->writer[buf] == first &&
-            stored_value(prog, a, b, stmt) == IR_NONE)
+            gen_stored_value(prog, a, b, stmt) == IR_NONE)
             return false;
     }
     return true;
@@ -153,47 +144,6 @@ static bool makes_cycle(const Fuse *fuse, uint32_t i, uint32_t j) {
     for (uint32_t k = i + 1; k < j; k++)
         if (fuse->later[k] && fuse->after[k * fuse->prog->nests.count + j]) return true;
     return false;
-}
-
-static bool overwrites(const Prog *prog, const Nest *nest, const Stmt *stmt) {
-    return stmt->op == OP_STORE && prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
-}
-
-/* Adds the statements of `from`; with `first`, whose statements are there already as first_id, loads of what it stored
- * become the values themselves. Stores in place wait for a second call. */
-static void add_stmts(Fuse *fuse, Nest *to, const Nest *from, const Nest *first, const uint32_t *first_id, uint32_t *id,
-                      bool in_place) {
-    for (uint32_t i = 0; i < from->stmts.count; i++) {
-        Stmt stmt = from->stmts.at[i];
-        if (overwrites(fuse->prog, from, &stmt) != in_place) continue;
-        uint32_t value = first && stmt.op == OP_LOAD ? stored_value(fuse->prog, first, from, &stmt) : IR_NONE;
-        if (value != IR_NONE) {
-            id[i] = first_id[value];
-            continue;
-        }
-        for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
-        if (stmt.access != IR_NONE) {
-            Access access = from->accesses.at[stmt.access];
-            if (access.index != IR_NONE) access.index = id[access.index];
-            stmt.access = ir_nest_add_access(fuse->job, to, &access);
-        }
-        id[i] = ir_nest_add(fuse->job, to, &stmt);
-    }
-}
-
-static Nest join(Fuse *fuse, const Nest *a, const Nest *b) {
-    Nest nest = *a;
-    memset(&nest.stmts, 0, sizeof nest.stmts);
-    memset(&nest.accesses, 0, sizeof nest.accesses);
-    uint32_t *a_id = IR_NEW_ARRAY(fuse->job, uint32_t, a->stmts.count + 1);
-    uint32_t *b_id = IR_NEW_ARRAY(fuse->job, uint32_t, b->stmts.count + 1);
-    add_stmts(fuse, &nest, a, NULL, NULL, a_id, false);
-    add_stmts(fuse, &nest, b, a, a_id, b_id, false);
-    add_stmts(fuse, &nest, a, NULL, NULL, a_id, true);
-    add_stmts(fuse, &nest, b, a, a_id, b_id, true);
-    nest.class = joined_class(a, b, &nest);
-    nest.name = ir_format(fuse->job, "%s %s", a->name, b->name);
-    return nest;
 }
 
 static int64_t count_statements(const Prog *prog, const Nest *nest) {
@@ -304,7 +254,8 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) 
         ir_reset(fuse->job, mark);
         return true;
     }
-    *nest = join(fuse, a, b);
+    *nest = gen_join_nests(fuse->job, fuse->prog, a, b);
+    nest->class = joined_class(a, b, nest);
     int64_t statements = count_statements(fuse->prog, nest), reads = count_reads(nest);
     if (statements > fuse->statements)
         *gate = (Gate){"statements", statements, fuse->statements};

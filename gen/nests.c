@@ -220,6 +220,77 @@ const char *gen_tmp_name(Job *job, const Prog *prog) {
     }
 }
 
+/* ---- joining ---- */
+
+uint32_t gen_stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load) {
+    const Access *access = &b->accesses.at[load->access];
+    if (prog->bufs.at[access->buf].kind != BUF_TMP) return IR_NONE;
+    const Stmt *store = gen_nest_store(a, access->buf);
+    if (!store || !gen_same_access(a, &a->accesses.at[store->access], access)) return IR_NONE;
+    return store->arg[0];
+}
+
+/* Adds the statements of `from`; with `first`, whose statements are there already as first_id, loads of what it stored
+ * become the values themselves. */
+static void add_stmts(Job *job, const Prog *prog, Nest *to, const Nest *from, const Nest *first,
+                      const uint32_t *first_id, uint32_t *id) {
+    for (uint32_t i = 0; i < from->stmts.count; i++) {
+        Stmt stmt = from->stmts.at[i];
+        uint32_t value = first && stmt.op == OP_LOAD ? gen_stored_value(prog, first, from, &stmt) : IR_NONE;
+        if (value != IR_NONE) {
+            id[i] = first_id[value];
+            continue;
+        }
+        for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
+        if (stmt.access != IR_NONE) {
+            Access access = from->accesses.at[stmt.access];
+            if (access.index != IR_NONE) access.index = id[access.index];
+            stmt.access = ir_nest_add_access(job, to, &access);
+        }
+        id[i] = ir_nest_add(job, to, &stmt);
+    }
+}
+
+static bool is_in_place(const Prog *prog, const Nest *nest, const Stmt *stmt) {
+    return stmt->op == OP_STORE && prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
+}
+
+/* The same statements, stores in place behind all others and those of later phases first: then nothing that stands
+ * behind one asks again, in a later phase, for what it overwrites. */
+static void put_in_place_last(Job *job, const Prog *prog, Nest *nest) {
+    const Nest old = *nest;
+    uint32_t phases, *phase = ir_nest_phases(job, &old, &phases);
+    uint32_t *id = IR_NEW_ARRAY(job, uint32_t, old.stmts.count + (size_t)1);
+    memset(&nest->stmts, 0, sizeof nest->stmts);
+    for (uint32_t q = phases + 1; q-- > 0;) { /* first the others */
+        for (uint32_t i = 0; i < old.stmts.count; i++) {
+            Stmt stmt = old.stmts.at[i];
+            bool last = is_in_place(prog, &old, &stmt);
+            if (q == phases ? last : !last || phase[i] != q) continue;
+            for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
+            id[i] = ir_nest_add(job, nest, &stmt);
+        }
+    }
+    for (uint32_t i = 0; i < nest->accesses.count; i++)
+        if (nest->accesses.at[i].index != IR_NONE) nest->accesses.at[i].index = id[nest->accesses.at[i].index];
+}
+
+Nest gen_join_nests(Job *job, const Prog *prog, const Nest *a, const Nest *b) {
+    Nest nest = *a;
+    memset(&nest.stmts, 0, sizeof nest.stmts);
+    memset(&nest.accesses, 0, sizeof nest.accesses);
+    uint32_t *a_id = IR_NEW_ARRAY(job, uint32_t, a->stmts.count + (size_t)1);
+    uint32_t *b_id = IR_NEW_ARRAY(job, uint32_t, b->stmts.count + (size_t)1);
+    add_stmts(job, prog, &nest, a, NULL, NULL, a_id);
+    add_stmts(job, prog, &nest, b, a, a_id, b_id);
+    nest.class = gen_nest_reduces(&nest) ? CLASS_ROW : CLASS_POINTWISE;
+    nest.name = ir_format(job, "%s %s", a->name, b->name);
+    bool in_place = false;
+    for (uint32_t i = 0; i < nest.stmts.count; i++) in_place = in_place || is_in_place(prog, &nest, &nest.stmts.at[i]);
+    if (in_place) put_in_place_last(job, prog, &nest);
+    return nest;
+}
+
 /* ---- tidy ---- */
 
 /* Of each buf: whether some nest has a statement of this op on it. */

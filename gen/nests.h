@@ -38,6 +38,11 @@ bool gen_share_full_read(const Nest *a, const Nest *b);
 /* b must run after a: it reads a tmp that a stores, or overwrites in place what a reads. */
 bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b);
 
+/* The value that a stores where b's load reads a tmp, or IR_NONE. */
+uint32_t gen_stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load);
+/* Two nests of equal axes in one, a's statements first; what b loads of a's tmps is the value itself. */
+Nest gen_join_nests(Job *job, const Prog *prog, const Nest *a, const Nest *b);
+
 /* How large a stride is where every any dim is larger than any factor between strides: what orders them. */
 int64_t gen_stride_magnitude(Job *job, const Prog *prog, Size stride);
 /* A name for one more tmp. */
