@@ -28,7 +28,8 @@ endif
 LIB_SOURCES := $(sort $(wildcard ir/*.c gen/*.c runtime/*.c))
 CLI_SOURCES := $(sort $(wildcard runtime/cli/*.c))
 TEST_SUPPORT := $(sort $(wildcard tests/support/*.c))
-UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
+LONG_TESTS := $(addprefix tests/unit/,test_matrix.c test_nvrtc.c test_random_device.c) # begun first
+UNIT_SOURCES := $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(sort $(wildcard tests/unit/test_*.c)))
 TEMPLATES := $(sort $(wildcard templates/*.cu templates/*.cuh)) templates/host_api.h
 
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/templates.o

@@ -1,7 +1,8 @@
 /* How long ng_compile takes with NVRTC. In: graph files. Out: a row for each file and number of columns: wall time of
  * the whole call (text to loaded kernels), median and least, and processor time of all threads. The first compile of
- * the process, which loads NVRTC, is not counted. Where there is no GPU, a driver that only counts stands in for it
- * (FAKE_CUDA, the path of tests/fake/cuda.c as a library), so that everything but the loading is as it is.
+ * the process, which loads NVRTC, is not counted, and NVRTC's own cache is off. Where there is no GPU, a driver that
+ * only counts stands in for it (FAKE_CUDA, the path of tests/fake/cuda.c as a library), so that everything but the
+ * loading is as it is.
  *
  *     compile_time [-r ROUNDS] [-n COLUMNS,...] [-e DTYPE] GRAPH...      columns 0: as the file says
  */
@@ -124,6 +125,7 @@ static void measure(ng_context *context, const Graph *graph, int rounds) {
 int main(int argc, char **argv) {
     int rounds = 7, option;
     char *list = NULL, *dtype = NULL;
+    setenv("CUDA_CACHE_DISABLE", "1", 1); /* NVRTC 13 keeps what it compiled, and would answer from there */
     while ((option = getopt(argc, argv, "r:n:e:")) != -1) {
         if (option == 'r') rounds = atoi(optarg);
         if (option == 'n') list = optarg;

@@ -181,7 +181,8 @@ static Arg call_numel(Front *front, const Scope *scope, const Ast *call) {
     const Ast **bound = bind(front, scope, call, numel_params, 2);
     Place place = gen_place(scope, call->place);
     if (!bound[0]) refuse_missing(front, scope, call, "x");
-    Shape shape = front->graph->values.at[build_value(front, scope, bound[0])].shape;
+    const uint32_t of = build_value(front, scope, bound[0]); /* may move the values */
+    Shape shape = front->graph->values.at[of].shape;
     uint32_t dims = build_dims(front, scope, bound[1], shape.rank, place);
     bool overflow = false;
     Poly count = ir_poly_int(front->job, 1);
@@ -290,7 +291,8 @@ static uint32_t add_composite(Front *front, Call *call, Place place) {
         inner.args[i].value = id;
     }
     Arg result = gen_expand_call(&scratch, &inner, place);
-    const Value *value = &scratch.graph->values.at[gen_arg_value(&scratch, &result, NULL, place)];
+    const uint32_t root = gen_arg_value(&scratch, &result, NULL, place); /* may move the values */
+    const Value *value = &scratch.graph->values.at[root];
     front->steps = scratch.steps;
     front->composites = scratch.composites;
     uint32_t id = ir_graph_add(front->job, front->graph, OP_COMPOSITE, value->dtype, place);

@@ -110,6 +110,13 @@ static void put_host_entries(Job *job, const Unit *unit, Text *out) {
     }
 }
 
+static void list_kernels(Job *job, const Plan *plan, Source *source) {
+    source->kernels = IR_NEW_ARRAY(job, const char *, (size_t)plan->steps.count *GEN_MAX_VARIANTS + 1);
+    for (uint32_t s = 0; s < plan->steps.count; s++)
+        for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
+            source->kernels[source->kernel_count++] = plan->steps.at[s].variants[v].kernel;
+}
+
 void gen_emit(Job *job, Unit *unit) {
     const char *kernels = kernels_text(job, unit);
     Text device = ir_text(job), host = ir_text(job), header = ir_text(job);
@@ -130,6 +137,5 @@ void gen_emit(Job *job, Unit *unit) {
                             .host_count = host.count,
                             .header_text = ir_text_string(&header),
                             .header_count = header.count};
-    for (uint32_t s = 0; s < unit->plan->steps.count; s++)
-        unit->source.kernel_count += unit->plan->steps.at[s].variant_count;
+    list_kernels(job, unit->plan, &unit->source);
 }

@@ -37,7 +37,7 @@ static bool is_late(const Emitter *e, uint32_t load) {
 
 /* The lanes' loop is unrolled in part only: the chunk at hand is the first of what is kept, which turns. */
 static bool is_turning(const Emitter *e) {
-    return strategy(e) == STRATEGY_ROW_REGISTERS && phase_now(e)->unroll < e->step->tile.chunks;
+    return strategy(e) != STRATEGY_POINTWISE && phase_now(e)->unroll < e->step->tile.chunks;
 }
 
 static const char *chunk_index(const Emitter *e) { return is_turning(e) ? "0" : "u"; }
@@ -55,8 +55,9 @@ static void fill_turn(Emitter *e, Text *out, int indent) {
         uint32_t id = stmts->at[i];
         bool load = stmt_at(e, id)->op == OP_LOAD && form_of(e, stmt_at(e, id))->kind != FORM_GATHER && !is_late(e, id);
         if (!load && e->step->crossing[id] != CROSS_KEEP) continue;
-        bool again = false;
-        for (uint32_t q = e->phase + 1; q < e->step->phase_count; q++) again |= listed(&e->step->phases[q].stmts, id);
+        bool again = false, kept = strategy(e) == STRATEGY_ROW_REGISTERS;
+        for (uint32_t q = e->phase + 1; kept && q < e->step->phase_count; q++)
+            again |= listed(&e->step->phases[q].stmts, id);
         ir_text_format(out, "%*sng_turn<%s>(%s);\n", indent, "", again ? "true" : "false",
                        gen_place_name(e, load ? 'r' : 'k', id));
     }

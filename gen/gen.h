@@ -57,8 +57,9 @@ typedef struct Source {
     size_t host_count;
     const char *header_text; /* gen --header: declarations of NAME_launch and NAME_workspace_bytes */
     size_t header_count;
-    uint32_t
-        kernel_count; /* in device_text; with -DNG_ONLY=n it holds kernel n alone, in the order of steps and variants */
+    /* In device_text, in the order of steps and variants; with -DNG_ONLY=n it holds kernel n alone. */
+    uint32_t kernel_count;
+    const char **kernels; /* their names */
 } Source;
 
 /* What a pass found worth saying to explain: a fusion made or refused, with its gate and both numbers. */

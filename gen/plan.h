@@ -55,7 +55,7 @@ typedef struct Phase {
     StmtList reduces;    /* whose elements are combined in this phase; then the row is combined */
     StmtList row_stmts;  /* once a row, after the reduces of the phase before (phase 0: before everything) */
     StmtList row_stores; /* once a row, at the end of row_stmts */
-    int unroll;          /* row_registers: chunks computed in one trip of the loop; tile.chunks: there is no loop */
+    int unroll;          /* chunks computed in one trip of their loop; tile.chunks: there is no loop */
 } Phase;
 
 typedef enum GuardKind {

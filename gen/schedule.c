@@ -323,7 +323,8 @@ static void tell_choice(Planner *p) {
 /* Every tensor that it stores is known to have no element. */
 static bool stores_nothing(const Prog *prog, const Nest *nest) {
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
-        if (nest->stmts.at[i].op != OP_STORE && nest->stmts.at[i].op != OP_PARTIAL_ACCUMULATE) continue;
+        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return false; /* its step says how many parts there are */
+        if (nest->stmts.at[i].op != OP_STORE) continue;
         const Buf *buf = &prog->bufs.at[nest->accesses.at[nest->stmts.at[i].access].buf];
         bool empty = false;
         for (uint32_t d = 0; d < buf->rank; d++) empty |= ir_size_is(buf->extent[d], 0);

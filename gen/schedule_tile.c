@@ -316,9 +316,10 @@ static int64_t trip_bytes(Planner *p, int chunks) {
 }
 
 static void check_columns(Planner *p) {
-    const Tile *tile = &p->step->tile;
+    Tile *tile = &p->step->tile;
     if ((tile->row_threads & (tile->row_threads - 1)) || tile->row_threads > 32)
         refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16 nor 32");
+    tile->threads = tile->row_threads * tile->rows;
     if (tile->threads % 32 || tile->threads > 1024)
         refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has whole warps and at most 1024 threads");
     if (tile->chunks > 64) refuse_knob(p, KNOB_CHUNKS, tile->chunks, "at most 64 rows are unrolled");
@@ -342,7 +343,6 @@ static void plan_columns(Planner *p) {
     int trip = 8;
     while (trip > 1 && trip_bytes(p, trip) > 96) trip /= 2;
     tile->chunks = chunks ? chunks : trip;
-    tile->threads = tile->row_threads * tile->rows;
     check_columns(p);
 }
 
@@ -401,7 +401,8 @@ static void plan_pointwise(Planner *p) {
 /* Left alone, ptxas aims at an occupancy of its own and spills a few words to reach it (RMSNorm of 1024 f32 columns, 64
  * threads: 8 bytes at 40 registers, none at 53). So the bound is always given: threads an SM by the bytes that a thread
  * holds at once, which leaves 64, 80 or 128 registers. Seen on sm_90 without a bound: 96 bytes take 56, 192 bytes 80 to
- * 96, 320 bytes 128. */
+ * 96, 320 bytes 128. A loop's pointers, bounds and index take up to 128 more (LayerNorm of any f32 columns: 40 bytes
+ * spilled at 80 registers; RMSNorm of 4095 f16 columns: 32 at 64). */
 static int default_min_ctas(const Planner *p) {
     const Tile *tile = &p->step->tile;
     bool columns = gen_by_columns(p->step->strategy);
@@ -411,6 +412,7 @@ static int default_min_ctas(const Planner *p) {
         if (columns) held += accumulator_bytes(p);
         if (held > bytes) bytes = held;
     }
+    if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
     int threads = bytes <= 96 ? 1024 : bytes <= 208 ? 768 : 512;
     int ctas = threads / tile->threads;
     return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;
@@ -441,10 +443,10 @@ enum { TRIP_COST = 320 };
 
 static void plan_unroll(Planner *p) {
     const Tile *tile = &p->step->tile;
+    const bool by_rows = p->step->strategy != STRATEGY_POINTWISE && !gen_by_columns(p->step->strategy);
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
         int access = phase_cost(p, q) * tile->vector, trips = 1;
-        while (p->step->strategy == STRATEGY_ROW_REGISTERS && trips < tile->chunks &&
-               (tile->chunks % trips || access * (tile->chunks / trips) > TRIP_COST))
+        while (by_rows && trips < tile->chunks && (tile->chunks % trips || access * (tile->chunks / trips) > TRIP_COST))
             trips++;
         p->step->phases[q].unroll = tile->chunks / trips;
     }

@@ -19,6 +19,7 @@ typedef struct CudaDevice {
 struct RtModule {
     uint32_t handle_count; /* one a kernel: each was compiled on its own */
     CuModule *handles;
+    char **names;      /* of each handle's kernel; NULL where the source does not name it */
     RtKernel *kernels; /* a list of all that were asked for */
     pthread_mutex_t lock;
 };
@@ -100,6 +101,8 @@ static void module_free(RtDevice *device, RtModule *module) {
         module->kernels = next;
     }
     pthread_mutex_destroy(&module->lock);
+    for (uint32_t i = 0; module->names && i < module->handle_count; i++) free(module->names[i]);
+    free(module->names);
     free(module->handles);
     free(module);
 }
@@ -113,11 +116,16 @@ static Status load(CudaDevice *cuda, const Compile *parts, uint32_t count, RtMod
     pthread_mutex_init(&made->lock, NULL);
     *module = made;
     made->handles = calloc(count, sizeof *made->handles);
-    if (!made->handles) return STATUS_SYSTEM;
+    made->names = calloc(count, sizeof *made->names);
+    if (!made->handles || !made->names) return STATUS_SYSTEM;
     while (made->handle_count < count) {
-        *result = cuda->driver.module_load(&made->handles[made->handle_count], parts[made->handle_count].cubin);
+        const Compile *part = &parts[made->handle_count];
+        *result = cuda->driver.module_load(&made->handles[made->handle_count], part->cubin);
         if (*result) return STATUS_NOT_COMPILED;
-        made->handle_count++;
+        char **name = &made->names[made->handle_count++];
+        if (part->kernel >= part->source->kernel_count || !part->source->kernels) continue;
+        *name = strdup(part->source->kernels[part->kernel]);
+        if (!*name) return STATUS_SYSTEM;
     }
     return STATUS_OK;
 }
@@ -199,7 +207,8 @@ static Status kernel(RtDevice *device, RtModule *module, const char *name, uint3
         call = "cuModuleGetFunction";
         result = NOT_FOUND;
         for (uint32_t i = 0; result == NOT_FOUND && i < module->handle_count; i++)
-            result = cuda->driver.module_function(&made->function, module->handles[i], name);
+            if (!module->names[i] || strcmp(module->names[i], name) == 0)
+                result = cuda->driver.module_function(&made->function, module->handles[i], name);
         if (!result) result = ready(&cuda->driver, made->function, shared_bytes, &call);
     }
     leave(cuda);

@@ -81,7 +81,8 @@ NG_API const char *ng_status_name(ng_status status);
 NG_API const char *ng_dtype_name(ng_dtype dtype);
 NG_API size_t ng_dtype_bytes(ng_dtype dtype);
 NG_API void ng_text_free(ng_text *text); /* takes NULL and empty texts */
-/* One stored element as a number and back; unaligned allowed. Storing rounds as a cast does. I64 to 2^53 only. */
+/* One stored element as a number and back; unaligned allowed. Storing rounds as a cast does. I64 to 2^53 only.
+ * A dtype that is none loads as NaN and is not stored. */
 NG_API double ng_load(ng_dtype dtype, const void *element);
 NG_API void ng_store(ng_dtype dtype, void *element, double value);
 

@@ -3,6 +3,7 @@
 #include "runtime/context.h"
 
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 const char *ng_dtype_name(ng_dtype dtype) {
@@ -13,11 +14,13 @@ size_t ng_dtype_bytes(ng_dtype dtype) { return (size_t)dtype < DTYPE_COUNT ? ir_
 
 double ng_load(ng_dtype dtype, const void *element) {
     const DType own = (DType)dtype;
+    if ((size_t)dtype >= DTYPE_COUNT) return NAN;
     return ir_dtype(own)->kind == KIND_FLOAT ? ir_load_float(own, element) : (double)ir_load_int(own, element);
 }
 
 void ng_store(ng_dtype dtype, void *element, double value) {
     const DType own = (DType)dtype;
+    if ((size_t)dtype >= DTYPE_COUNT) return;
     const Kind kind = ir_dtype(own)->kind;
     if (kind == KIND_FLOAT)
         ir_store_float(own, element, value);

@@ -150,7 +150,7 @@ static const char *region_tensor(const Run *run, uint32_t region) {
 static Status check_guards(Job *job, Run *run) {
     RtDevice *device = run->program->device;
     char *guard = ir_alloc(job, GUARD_BYTES + BOUNDARY);
-    for (uint32_t r = 0; GUARD_BYTES && r < run->regions.count; r++) {
+    for (uint32_t r = 0; GUARD_BYTES > 0 && r < run->regions.count; r++) {
         const Region *region = &run->regions.at[r];
         const size_t before = (size_t)(region->device - region->memory);
         Status status = device->ops->copy_out(device, guard, region->memory, before, &run->why);

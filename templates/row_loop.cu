@@ -30,6 +30,7 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
     float acc1 = ng_f32(0x00000000);
     //@ }
     //@ if lanes {
+#pragma unroll 1  // a trip has enough in flight
     //@ fill trips {
     for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
         //@ }
@@ -49,7 +50,9 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
             }
         }
         //@ }
+        //@ fill unroll {
 #pragma unroll
+        //@ }
         for (int u = 0; u < CHUNKS; u++) {
             const Column c = trip + (u * ROW_THREADS + t) * VECTOR;
             if (FULL || (live && c < columns)) {
@@ -70,6 +73,8 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
                 //@ fill after {
                 //@ }
             }
+            //@ fill turn {
+            //@ }
         }
     }
     //@ }

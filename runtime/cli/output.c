@@ -31,6 +31,28 @@ static void release(Cli *cli) {
     *cli = (Cli){0};
 }
 
+static size_t utf8_length(const unsigned char *at, size_t left) { /* 0: no well-formed character begins here */
+    size_t length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : *at < 0xf5 ? 4 : 0;
+    if (length > left) return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f)) return 0;
+    return (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f) ? 0 : length;
+}
+
+/* JSON is UTF-8; names of files and arguments may be anything. */
+static void put_clean(Buf *buf, const char *text) {
+    for (size_t left = strlen(text); left;) {
+        size_t length = utf8_length((const unsigned char *)text, left);
+        if (length)
+            buf_bytes(buf, text, length);
+        else
+            buf_put(buf, "?");
+        text += length ? length : 1;
+        left -= length ? length : 1;
+    }
+}
+
 /* Standard output, once and whole; returns the status that the command ends with. */
 static int flush(Cli *cli, int status) {
     if (cli->json) {
@@ -38,7 +60,7 @@ static int flush(Cli *cli, int status) {
         cJSON_AddStringToObject(cli->json, "status_name", ng_status_name((ng_status)status));
         char *text = cJSON_Print(cli->json);
         cli->out.count = 0;
-        if (text) buf_put(&cli->out, text);
+        if (text) put_clean(&cli->out, text);
         buf_put(&cli->out, "\n");
         free(text);
     }

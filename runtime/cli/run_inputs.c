@@ -107,7 +107,9 @@ static void find_dims(Cli *cli, Run *run) {
     for (uint32_t i = 0; i < count; i++) {
         ng_arg arg = cli_arg(cli, &run->opened, NG_DIM, i);
         if (run->dims_from[i]) continue;
-        run->dims[i] = arg.hint >= 0 ? arg.hint : DEFAULT_DIM;
+        int64_t otherwise = arg.max >= 0 && arg.max < DEFAULT_DIM ? arg.max : DEFAULT_DIM;
+        otherwise -= otherwise % arg.multiple; /* what the graph allows, as near as there is from below */
+        run->dims[i] = arg.hint >= 0 ? arg.hint : otherwise;
         run->dims_from[i] = arg.hint >= 0 ? "hint" : "default";
     }
     for (size_t k = 0; k < given_count; k++) free((char *)(uintptr_t)given[k].name);

@@ -205,6 +205,8 @@ check "holds the error" says '"error":.*relo'
 check "and the status" valid 1
 check "--json of a usage error" run 2 gen --json
 check "is a value too" valid 2
+check "--json of a name that is no text" run 6 check "$(printf 'a\377b')" --json
+check "is text" says '"a[?]b: No such file'
 check "--json before the verb" run 0 --json passes
 check "is a value too" valid 0
 finish

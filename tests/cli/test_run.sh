@@ -51,6 +51,10 @@ check "a hint is a dim's value" run 0 $norm --hint=M=2 -D N=8
 check "and says so" says "^dim +M = 2 \(hint\)$"
 check "else 1024" run 0 $norm -D N=8
 check "and says so" says "^dim +M = 1024 \(default\)$"
+printf 'graph: few\ndims: {M: {max: 50, multiple: 8}, K: {multiple: 100}}\ninputs: {x: "f32[M, K]"}\nnodes: {y: x + 1}\noutputs: {y: f32}\n' >"$scratch/few.yaml"
+check "the default is a value that the graph allows" run 0 "$scratch/few.yaml"
+check "below its max" says "^dim +M = 48 \(default\)$"
+check "a multiple" says "^dim +K = 1000 \(default\)$"
 check "--fix leaves no dim" run 0 $norm --fix M=3 -D N=8
 check "-v shows kernels" run 0 $norm $small -v
 check "on standard error" warns "^kernel +strategy"

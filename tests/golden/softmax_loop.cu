@@ -2,7 +2,7 @@
 //
 //   in      x bf16[M, 1000]
 //   out     y bf16[M, 1000]
-//   kernel  f0: row_loop, row_threads=64 rows=1 vector=8 chunks=2 min_ctas=16; 3 phases; moves 4000*M bytes
+//   kernel  f0: row_loop, row_threads=64 rows=1 vector=8 chunks=2 min_ctas=12; 3 phases; moves 4000*M bytes
 //
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
 // -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.
@@ -174,7 +174,7 @@ NG_HELPER float ng_exp(float a) { return expf(a); }
 template <bool WIDE>
 NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__ p_y, ng_i64 d_M) {
     using Column = int;
-    constexpr int ROW_THREADS = 64, ROWS = 1, VECTOR = 8, CHUNKS = 2;
+    constexpr int ROW_THREADS = 64, ROWS = 1, VECTOR = 8, CHUNKS = WIDE ? 2 : 1;
     constexpr Column columns = 1000;
     constexpr bool FULL = false;  // every access of a tile lies in the tensor
     const ng_i64 rows = d_M;
@@ -188,6 +188,7 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
 
     // phase 0
     float acc1 = ng_f32(0xff800000 /* -inf */);
+#pragma unroll 1  // a trip has enough in flight
     for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
         ng_pack<ng_bf16, VECTOR> r0_x[CHUNKS];
 #pragma unroll
@@ -223,6 +224,7 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
 
     // phase 1
     float acc4 = ng_f32(0x00000000 /* 0 */);
+#pragma unroll 1  // a trip has enough in flight
     for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
         ng_pack<ng_bf16, VECTOR> r0_x[CHUNKS];
 #pragma unroll
@@ -259,6 +261,7 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
     for (int w = 1; w < ROW_THREADS / 32; w++) v4 = v4 + slots4[w];
 
     // phase 2
+#pragma unroll 1  // a trip has enough in flight
     for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
         ng_pack<ng_bf16, VECTOR> r0_x[CHUNKS];
 #pragma unroll
@@ -288,14 +291,14 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
 }
 
 #if !defined(NG_ONLY) || NG_ONLY == 0
-NG_KERNEL __launch_bounds__(64, 16) void softmax_f0_aligned(const ng_bf16 *__restrict__ p_x,
+NG_KERNEL __launch_bounds__(64, 12) void softmax_f0_aligned(const ng_bf16 *__restrict__ p_x,
         ng_bf16 *__restrict__ p_y, ng_i64 d_M) {
     softmax_f0<true>(p_x, p_y, d_M);
 }
 #endif
 
 #if !defined(NG_ONLY) || NG_ONLY == 1
-NG_KERNEL __launch_bounds__(64, 16) void softmax_f0_any(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__ p_y,
+NG_KERNEL __launch_bounds__(64, 12) void softmax_f0_any(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__ p_y,
         ng_i64 d_M) {
     softmax_f0<false>(p_x, p_y, d_M);
 }

@@ -6,7 +6,8 @@ build=${BUILD:-build}
 to=$build/gpu
 rm -rf "$to"
 mkdir -p "$to"
-cp "$build/normgen" "$build/tests/test_matrix" "$build/tests/test_capture" "$to/"
+cp "$build/normgen" "$build/tests/test_matrix" "$build/tests/test_random_device" "$build/tests/test_capture" "$to/"
+[ ! -f "$build/bench/compile_time" ] || cp "$build/bench/compile_time" "$to/"
 for library in yaml cjson cmocka xxhash; do
     ldd "$to"/* | sed -n "s/.*=> \([^ ]*lib$library[^ ]*\) .*/\1/p" | sort -u | while read -r file; do cp -L "$file" "$to/"; done
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What only a GPU can show. From the repository's root, after tests/gpu/bundle.sh (elsewhere or here):
 #
-#     sh tests/gpu/run.sh [PART...]      parts: matrix compare big launcher memcheck racecheck capture random real
+#     sh tests/gpu/run.sh [PART...]      parts: matrix compare big launcher memcheck racecheck capture random compile_time real
 #
 # Needs the driver, NVRTC and nvcc; compute-sanitizer for its parts. Last line: N passed, N failed, N skipped.
 set -u
@@ -46,6 +46,9 @@ part() {
     memcheck) sanitizer memcheck 1,33,129,384,1017,1024,5000 ;;
     racecheck) sanitizer racecheck 33,129,1024,5000 ;;
     capture) try capture "$here/test_capture" ;;
+    compile_time) # two idle cores: the table is in compile_time.log
+        if [ -f "$here/compile_time" ]; then try compile_time taskset -c 0,1 "$here/compile_time" -n 0,384,1024,4096,8192,16384 examples/*.yaml
+        else skip compile_time "no $here/compile_time: make build/bench/compile_time first"; fi ;;
     random) try random "$here/test_random_device" --device=cuda ;;
     real)
         if [ -f "$here/minilm.safetensors" ]; then try real env NORMGEN="$here/normgen" DEVICE=cuda REAL="$here" sh tests/real/run.sh
@@ -53,7 +56,7 @@ part() {
     *) echo "no such part: $1"; exit 2 ;;
     esac
 }
-[ $# -gt 0 ] || set -- matrix compare big launcher memcheck racecheck capture random real
+[ $# -gt 0 ] || set -- matrix compare big launcher memcheck racecheck capture random compile_time real
 for name in "$@"; do part "$name"; done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

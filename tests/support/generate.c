@@ -39,7 +39,8 @@ static void run_ir(Job *job, void *state) {
 }
 
 static Status generate(Job *job, Work *work, const char *defines, const char *sets, void (*run)(Job *, void *)) {
-    work->options = (GenOptions){.target = gen_target(90), .verify = true};
+    if (!work->options.target) work->options.target = gen_target(90);
+    work->options.verify = true;
     work->options.defines = generate_settings(job, defines, &work->options.define_count);
     work->options.sets = generate_settings(job, sets, &work->options.set_count);
     return ir_job_run(job, run, work);
@@ -49,10 +50,16 @@ Status generate_text(Job *job, Unit *unit, const char *text, const char *defines
     return generate(job, &(Work){.unit = unit, .name = "graph", .text = text}, defines, sets, run_passes);
 }
 
-Status generate_file(Job *job, Unit *unit, const char *path, const char *defines, const char *sets) {
+Status generate_file_for(Job *job, Unit *unit, const char *path, const char *defines, const char *sets,
+                         const Target *target) {
     size_t count;
     const char *text = case_file(job, path, &count);
-    return generate(job, &(Work){.unit = unit, .name = path, .text = text}, defines, sets, run_passes);
+    Work work = {.unit = unit, .name = path, .text = text, .options = {.target = target}};
+    return generate(job, &work, defines, sets, run_passes);
+}
+
+Status generate_file(Job *job, Unit *unit, const char *path, const char *defines, const char *sets) {
+    return generate_file_for(job, unit, path, defines, sets, NULL);
 }
 
 Status generate_ir(Job *job, Unit *unit, const char *ir, const char *sets) {

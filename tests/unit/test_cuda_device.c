@@ -51,7 +51,7 @@ static FakeCuda *load_fake(void) {
 
 typedef struct Use {
     RtDevice *device;
-    RtModule *module;
+    RtModule *module, *nothing;
     RtKernel *kernel;
     RtFacts facts;
     void *memory;
@@ -66,12 +66,17 @@ static Status use_device(Use *use, Text *why) {
                                "#if !defined(NG_ONLY) || NG_ONLY == 1\n"
                                "extern \"C\" __global__ void k(float *p) { p[0] = 1; }\n"
                                "#endif\n";
-    const Source source = {.device_text = text, .device_count = sizeof text - 1, .kernel_count = 2};
-    const Source *sources[] = {&source};
+    const char *names[] = {"j", "k"}, *no_names[] = {NULL};
+    const Source source = {.device_text = text, .device_count = sizeof text - 1, .kernel_count = 2, .kernels = names};
+    const Source nothing = {.device_text = "", .kernels = no_names}; /* a unit whose outputs have no element */
+    const Source *sources[] = {&source, &nothing};
+    RtModule *modules[2] = {NULL, NULL};
     Status status = rt_cuda_open(0, &use->device, why);
     if (status) return status;
     const RtDeviceOps *ops = use->device->ops;
-    status = ops->build(use->device, sources, 1, &use->module, why);
+    status = ops->build(use->device, sources, 2, modules, why);
+    use->module = modules[0];
+    use->nothing = modules[1];
     if (!status) status = ops->kernel(use->device, use->module, "k", 70000, &use->kernel, why);
     if (!status) status = ops->facts(use->device, use->kernel, &use->facts, why);
     if (!status) status = ops->alloc(use->device, 100, &use->memory, why);
@@ -88,6 +93,7 @@ static void give_back(Use *use) {
     if (!use->device) return;
     if (use->memory) use->device->ops->release(use->device, use->memory);
     if (use->module) use->device->ops->module_free(use->device, use->module);
+    if (use->nothing) use->device->ops->module_free(use->device, use->nothing);
     use->device->ops->close(use->device);
 }
 
@@ -116,7 +122,7 @@ static void test_use(void **state) {
     assert_int_equal(fake->grid, 7);
     assert_int_equal(fake->block, 64);
     assert_int_equal(fake->launches, 1);
-    assert_int_equal(fake->modules, 2); /* each kernel was compiled on its own */
+    assert_int_equal(fake->modules, 3); /* each kernel was compiled on its own, and the text that has none */
     assert_int_equal(fake->deepest, 2);
     RtKernel *none;
     assert_int_equal(use.device->ops->kernel(use.device, use.module, "other", 0, &none, &why), STATUS_NOT_COMPILED);

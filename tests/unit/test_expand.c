@@ -135,10 +135,20 @@ static void test_functions(void **state) {
     graph_text_free(b);
 }
 
+/* A call of literals alone: its type is found in a graph that is empty until the result is made a value of it. */
+static void test_literals_alone(void **state) {
+    (void)state;
+    static const char text[] = "graph: g\ninputs: {x: \"f32[3]\"}\n"
+                               "nodes: {n: clamp(2 / 3), y: x + n}\noutputs: {y: f32}\n";
+    GraphText *graph_text = graph_text_string(text, UP_TO_EXPAND);
+    assert_int_equal(graph_text->status, STATUS_OK);
+    graph_text_free(graph_text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formulas), cmocka_unit_test(test_every_line), cmocka_unit_test(test_origins),
-        cmocka_unit_test(test_f64_mean), cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_f64_mean), cmocka_unit_test(test_functions),  cmocka_unit_test(test_literals_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -446,6 +446,14 @@ static bool open_devices(Run *run) {
 #define WHOLE(array) all_of(array, sizeof(array) / sizeof *(array))
 #define ONLY(items, array) only(items, array, sizeof(array) / sizeof *(array))
 
+/* One column is no row for a loop to run along. */
+static void drop_single(Items *columns) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < columns->count; i++)
+        if (strcmp(columns->at[i], "1")) columns->at[kept++] = columns->at[i];
+    columns->count = kept;
+}
+
 static void run_ways(const Run *given, Run *total) {
     for (uint32_t w = 0; w < given->ways.count; w++) {
         const char *way = given->ways.at[w];
@@ -457,6 +465,7 @@ static void run_ways(const Run *given, Run *total) {
             run.columns = given->columns;
             run.rows = given->rows;
         }
+        if (!strcmp(way, "loop")) drop_single(&run.columns);
         for (uint32_t e = 0; e < run.examples.count; e++) {
             if (!strcmp(way, "loop") && !strcmp(run.examples.at[e], "bias_gelu")) continue; /* it has no rows */
             for (uint32_t t = 0; t < run.types.count; t++) run_example(&run, run.examples.at[e], run.types.at[t], way);

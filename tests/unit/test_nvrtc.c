@@ -1,5 +1,6 @@
-/* Every example through NVRTC: no warning for sm_80, sm_90 and sm_100, no spill and no stack frame on sm_90 from 128 to
- * 16384 columns, and the time that it takes. Skipped where there is no NVRTC. */
+/* Every example through NVRTC and nvcc: no word from the compiler for sm_80, sm_90 and sm_100, no spill and no stack
+ * frame on sm_90 from 128 to 16384 columns, as many CTAs an SM as the plan asks for, and the time that it takes, which
+ * is printed and never judged. Skipped where there is no NVRTC, or no nvcc. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -7,108 +8,369 @@
 #include <cmocka.h>
 
 #include "runtime/device.h"
+#include "runtime/process.h"
+#include "tests/support/generate.h"
+#include "tests/support/prog_case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char *const examples[] = {"rms_norm", "layer_norm",          "layer_norm_stats", "add_rms_norm",
                                        "softmax",  "add_layer_norm_gelu", "bias_gelu"};
 #define EXAMPLE_COUNT (sizeof examples / sizeof *examples)
 
 typedef struct Case {
-    const char *example, *type, *columns;
+    const char *example, *defines, *sets;
     int arch;
     Unit unit;
 } Case;
 
-static const char *read_file(Job *job, const char *path, size_t *count) {
-    FILE *file = fopen(path, "rb");
-    if (!file) fail_msg("%s cannot be read", path);
-    Text text = ir_text(job);
-    char part[4096];
-    while ((*count = fread(part, 1, sizeof part, file)) > 0) ir_text_bytes(&text, part, *count);
-    fclose(file);
-    *count = text.count;
-    return ir_text_string(&text);
+typedef struct Part { /* one kernel of a case */
+    const Case *of;
+    uint32_t kernel;
+    const Step *step;
+    const char *name;
+    Job *job; /* of what the compiler said */
+    Text why;
+    Status status;
+    bool found;
+    RtFacts facts;
+    double ms; /* processor time */
+} Part;
+
+typedef IR_LIST(Case *) CaseList;
+typedef IR_LIST(Part) PartList;
+
+static bool is_reduced(const char *how) {
+    const char *reduced = getenv("NORMGEN_TEST_REDUCED");
+    return reduced && (!how || strcmp(reduced, how) == 0);
 }
 
-static void generate(Job *job, void *state) {
-    Case *c = state;
-    size_t count;
-    const char *path = ir_format(job, "examples/%s.yaml", c->example), *text = read_file(job, path, &count);
-    Setting defines[] = {{"E", c->type}, {"N", c->columns}};
-    GenOptions options = {.defines = defines, .define_count = 2, .target = gen_target(c->arch)};
-    gen_run(job, &c->unit, path, text, count, &options, gen_pass_count - 1);
+/* The reason why nothing can be tried here, or NULL. */
+static const char *missing(void) {
+    if (!rt_nvrtc_found()) return "no NVRTC";
+    return is_reduced("thread") ? "NVRTC is not built for the thread sanitizer" : NULL;
 }
 
-/* Milliseconds of processor time that NVRTC took; the worst local bytes of the file's kernels. */
-static double compile(Job *job, Case *c, int *local_bytes) {
-    assert_int_equal(ir_job_run(job, generate, c), STATUS_OK);
-    char *bytes;
+#define NEEDS_NVRTC()                                                                                                  \
+    do {                                                                                                               \
+        if (missing()) {                                                                                               \
+            printf("skipped: %s\n", missing());                                                                        \
+            skip();                                                                                                    \
+        }                                                                                                              \
+    } while (0)
+
+static const char *case_text(Job *job, const Case *c) {
+    return ir_format(job, "%s %s%s%s sm_%d", c->example, c->defines ? c->defines : "", c->sets ? " " : "",
+                     c->sets ? c->sets : "", c->arch);
+}
+
+static void add_case(Job *job, CaseList *cases, const char *example, const char *defines, const char *sets, int arch) {
+    Case *c = IR_NEW(job, Case);
+    *c = (Case){.example = example, .defines = defines, .sets = sets, .arch = arch};
+    const char *path = ir_format(job, "examples/%s.yaml", example);
+    if (generate_file_for(job, &c->unit, path, defines, sets, gen_target(arch)) != STATUS_OK)
+        fail_msg("%s: %s", case_text(job, c), ir_job_report(job));
+    *IR_PUSH(job, cases) = c;
+}
+
+/* The example with rows of any length: its N is one more dim of a launch. */
+static void add_any(Job *job, CaseList *cases, const char *example, const char *defines) {
     size_t count;
-    Text why = ir_text(job);
-    clock_t start = clock();
-    Status status = rt_nvrtc_compile(&c->unit.source, c->arch, RT_CUBIN, &bytes, &count, &why);
-    double ms = (double)(clock() - start) * 1000 / CLOCKS_PER_SEC;
-    if (status != STATUS_OK || why.count > 0)
-        fail_msg("%s E=%s N=%s sm_%d: %s", c->example, c->type, c->columns, c->arch, ir_text_string(&why));
-    for (uint32_t s = 0; s < c->unit.plan->steps.count; s++) {
-        const Step *step = &c->unit.plan->steps.at[s];
-        for (uint32_t v = 0; v < step->variant_count; v++) {
-            RtFacts facts;
-            assert_true(rt_cubin_facts(bytes, count, step->variants[v].kernel, &facts));
-            if (facts.local_bytes > *local_bytes) *local_bytes = facts.local_bytes;
-        }
-    }
+    const char *text = case_file(job, ir_format(job, "examples/%s.yaml", example), &count), *at = strstr(text, "N: ");
+    assert_non_null(at);
+    at += strlen("N: ");
+    const char *any = ir_format(job, "%.*sany%s", (int)(at - text), text, at + strspn(at, "0123456789"));
+    Case *c = IR_NEW(job, Case);
+    *c = (Case){.example = example, .defines = defines, .sets = "N=any", .arch = 90};
+    if (generate_text(job, &c->unit, any, defines, NULL) != STATUS_OK) fail_msg("%s", ir_job_report(job));
+    *IR_PUSH(job, cases) = c;
+}
+
+static double thread_ms(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec * 1e-6;
+}
+
+static void part_work(Job *job, void *state) {
+    Part *part = state;
+    char *bytes = NULL;
+    size_t count;
+    part->why = ir_text(job);
+    const double start = thread_ms();
+    part->status = rt_nvrtc_compile_kernel(&part->of->unit.source, part->kernel, part->of->arch, RT_CUBIN, &bytes,
+                                           &count, &part->why);
+    part->ms = thread_ms() - start;
+    part->found = bytes && rt_cubin_facts(bytes, count, part->name, &part->facts);
     free(bytes);
-    return ms;
 }
+
+static void compile_part(void *state, uint32_t index) {
+    Part *part = ((Part *)state) + index;
+    part->job = ir_job_create(NULL);
+    part->status = part->job ? STATUS_OK : STATUS_SYSTEM;
+    if (part->job) (void)ir_job_run(part->job, part_work, part);
+}
+
+/* All kernels of all cases, as many at a time as there are cores. The first call of the process, which loads NVRTC, is
+ * not among them. */
+static PartList compile_all(Job *job, const CaseList *cases) {
+    PartList parts = {0};
+    for (uint32_t i = 0; i < cases->count; i++) {
+        const Plan *plan = cases->at[i]->unit.plan;
+        uint32_t kernel = 0;
+        for (uint32_t s = 0; s < plan->steps.count; s++)
+            for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
+                *IR_PUSH(job, &parts) = (Part){.of = cases->at[i],
+                                               .kernel = kernel++,
+                                               .step = &plan->steps.at[s],
+                                               .name = plan->steps.at[s].variants[v].kernel};
+        assert_int_equal(kernel, cases->at[i]->unit.source.kernel_count);
+    }
+    Part first = parts.at[0];
+    compile_part(&first, 0);
+    ir_job_free(first.job);
+    rt_parallel(parts.count, compile_part, parts.at);
+    for (uint32_t i = 0; i < parts.count; i++) {
+        const Part *part = &parts.at[i];
+        if (part->status != STATUS_OK || part->why.count > 0 || !part->found)
+            fail_msg("%s, %s: %s", case_text(job, part->of), part->name,
+                     part->why.count ? part->why.bytes : "the kernel is not in its cubin");
+    }
+    return parts;
+}
+
+static void free_parts(PartList *parts) {
+    for (uint32_t i = 0; i < parts->count; i++) ir_job_free(parts->at[i].job);
+}
+
+static bool has_frame(Job *job, const Part *part) {
+    if (part->facts.local_bytes == 0) return false;
+    printf("%s, %s: %d local bytes, %d registers\n", case_text(job, part->of), part->name, part->facts.local_bytes,
+           part->facts.registers);
+    return true;
+}
+
+/* ---- no warnings ---- */
 
 static void test_architectures(void **state) {
     static const int archs[] = {80, 90, 100};
-    (void)state;
-    if (!rt_nvrtc_found()) skip();
+    NEEDS_NVRTC();
+    Job *job = *state;
+    CaseList cases = {0};
     for (size_t a = 0; a < sizeof archs / sizeof *archs; a++)
         for (size_t e = 0; e < EXAMPLE_COUNT; e++) {
-            Job *job = ir_job_create(NULL);
-            Case c = {.example = examples[e], .type = "bf16", .columns = "1000", .arch = archs[a]};
-            int local_bytes = 0;
-            compile(job, &c, &local_bytes);
-            assert_int_equal(local_bytes, 0);
-            ir_job_free(job);
+            add_case(job, &cases, examples[e], "E=bf16 N=1000", NULL, archs[a]);
+            if (is_reduced(NULL)) break;
+            if (archs[a] != 90) add_case(job, &cases, examples[e], "E=f32 N=4096", NULL, archs[a]);
+            if (strcmp(examples[e], "bias_gelu") != 0)
+                add_case(job, &cases, examples[e], "E=f16 N=4095", "strategy=row_loop", archs[a]);
         }
+    PartList parts = compile_all(job, &cases);
+    int spilled = 0;
+    for (uint32_t i = 0; i < parts.count; i++) spilled += has_frame(job, &parts.at[i]);
+    assert_int_equal(spilled, 0);
+    printf("# %u kernels for sm_80, sm_90 and sm_100 without a word from NVRTC\n", parts.count);
+    free_parts(&parts);
 }
 
-/* Time is not asserted: other work on the machine would decide. */
-static void test_no_spill(void **state) {
-    static const char *const columns[] = {"128", "256", "384", "768", "1024", "1017", "2048", "4096", "8192", "16384"};
-    static const char *const types[] = {"f32", "f16", "bf16"};
-    (void)state;
-    if (!rt_nvrtc_found()) skip();
-    double worst = 0, worst_16384 = 0;
-    int spilled = 0;
+/* A kernel compiled on its own is the one that the whole text holds, and is alone. */
+static void test_alone(void **state) {
+    NEEDS_NVRTC();
+    Job *job = *state;
+    CaseList cases = {0};
+    add_case(job, &cases, "add_rms_norm", "N=768", NULL, 90);
+    const Case *c = cases.at[0];
+    Text why = ir_text(job);
+    char *bytes;
+    size_t count;
+    assert_int_equal(rt_nvrtc_compile(&c->unit.source, 90, RT_CUBIN, &bytes, &count, &why), STATUS_OK);
+    PartList parts = compile_all(job, &cases);
+    assert_int_equal(parts.count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        RtFacts facts;
+        assert_true(rt_cubin_facts(bytes, count, parts.at[i].name, &facts));
+        assert_int_equal(facts.registers, parts.at[i].facts.registers);
+        char *alone;
+        size_t alone_count;
+        assert_int_equal(rt_nvrtc_compile_kernel(&c->unit.source, i, 90, RT_CUBIN, &alone, &alone_count, &why),
+                         STATUS_OK);
+        assert_false(rt_cubin_facts(alone, alone_count, parts.at[1 - i].name, &facts));
+        free(alone);
+    }
+    free(bytes);
+    free_parts(&parts);
+}
+
+/* ---- registers ---- */
+
+/* CTAs that fit one SM of sm_90: each of its four parts has 16384 registers, given out by 256 a warp. */
+static int resident_ctas(const Part *part) {
+    const int threads = part->step->tile.threads, warps = (threads + 31) / 32;
+    const int of_warp = (part->facts.registers * 32 + 255) / 256 * 256;
+    const int shared = (int)part->step->shared_bytes + part->facts.static_shared_bytes + 1024; /* kept by the system */
+    int ctas = 4 * (16384 / of_warp) / warps;
+    if (ctas > 2048 / (warps * 32)) ctas = 2048 / (warps * 32);
+    if (ctas > 233472 / shared) ctas = 233472 / shared;
+    return ctas > 32 ? 32 : ctas;
+}
+
+typedef struct Worst {
+    const Part *slowest, *slowest_16384, *fewest;
+} Worst;
+
+static void look_at(Worst *worst, const Part *part) {
+    const int resident = resident_ctas(part) * part->step->tile.threads;
+    const Part **slot = strstr(part->of->defines, "N=16384") ? &worst->slowest_16384 : &worst->slowest;
+    if (!*slot || part->ms > (*slot)->ms) *slot = part;
+    if (!worst->fewest || resident < resident_ctas(worst->fewest) * worst->fewest->step->tile.threads)
+        worst->fewest = part;
+    if (getenv("TEST_VERBOSE"))
+        printf("%-24s %-34s %4.0f ms %3d registers, %d CTAs an SM (at least %d), %d threads\n", part->of->defines,
+               part->name, part->ms, part->facts.registers, resident_ctas(part), part->step->tile.min_ctas, resident);
+}
+
+static int order(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double middle_ms(Job *job, const PartList *parts) {
+    double *ms = IR_NEW_ARRAY(job, double, parts->count);
+    for (uint32_t i = 0; i < parts->count; i++) ms[i] = parts->at[i].ms;
+    qsort(ms, parts->count, sizeof *ms, order);
+    return ms[parts->count / 2];
+}
+
+static void test_registers(void **state) {
+    static const char *const columns[] = {"128", "256", "384", "768", "1024", "1000", "2048", "4096", "8192", "16384"};
+    static const char *const types[] = {"bf16", "f32", "f16"};
+    NEEDS_NVRTC();
+    Job *job = *state;
+    CaseList cases = {0};
     for (size_t e = 0; e < EXAMPLE_COUNT; e++)
         for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
             for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-                if (t == 1 && n % 3) continue; /* f16 differs from bf16 in conversions alone */
-                Job *job = ir_job_create(NULL);
-                Case c = {.example = examples[e], .type = types[t], .columns = columns[n], .arch = 90};
-                int local_bytes = 0;
-                double ms = compile(job, &c, &local_bytes);
-                if (local_bytes)
-                    printf("%s E=%s N=%s: %d local bytes\n", c.example, c.type, c.columns, local_bytes), spilled++;
-                if (getenv("TEST_VERBOSE")) printf("%s E=%s N=%s: %.0f ms\n", c.example, c.type, c.columns, ms);
-                double *slot = n + 1 == sizeof columns / sizeof *columns ? &worst_16384 : &worst;
-                if (ms > *slot && e + n + t > 0) *slot = ms; /* the first call of a process loads NVRTC */
-                ir_job_free(job);
+                if (t == 2 && n % 3) continue; /* f16 differs from bf16 in conversions alone */
+                if (is_reduced(NULL) && (n + e + t) % 13) continue;
+                add_case(job, &cases, examples[e], ir_format(job, "E=%s N=%s", types[t], columns[n]), NULL, 90);
             }
+    for (size_t e = 0; e < EXAMPLE_COUNT && !is_reduced(NULL); e++)
+        for (size_t t = 0; t < 2; t++) add_any(job, &cases, examples[e], ir_format(job, "E=%s", types[t]));
+    PartList parts = compile_all(job, &cases);
+    Worst worst = {0};
+    int spilled = 0;
+    for (uint32_t i = 0; i < parts.count; i++) {
+        const Part *part = &parts.at[i];
+        look_at(&worst, part);
+        spilled += has_frame(job, part);
+        if (resident_ctas(part) >= part->step->tile.min_ctas) continue;
+        fail_msg("%s, %s: %d registers, %d CTAs an SM, planned for %d", case_text(job, part->of), part->name,
+                 part->facts.registers, resident_ctas(part), part->step->tile.min_ctas);
+    }
+    printf("# %u kernels for sm_90, at least %d threads an SM (%s, %s)\n", parts.count,
+           resident_ctas(worst.fewest) * worst.fewest->step->tile.threads, worst.fewest->name,
+           worst.fewest->of->defines);
+    if (worst.slowest && worst.slowest_16384)
+        printf("# NVRTC, processor time a kernel: %.0f ms in the middle, the slowest %.0f (%s, %s), of 16384 columns "
+               "%.0f (%s, %s)\n",
+               middle_ms(job, &parts), worst.slowest->ms, worst.slowest->name, worst.slowest->of->defines,
+               worst.slowest_16384->ms, worst.slowest_16384->name, worst.slowest_16384->of->defines);
     assert_int_equal(spilled, 0);
-    printf("# NVRTC, two kernels a file, processor time: at most %d ms, at 16384 columns %d ms\n", (int)worst,
-           (int)worst_16384);
+    free_parts(&parts);
 }
 
+/* ---- nvcc ---- */
+
+typedef struct Nvcc { /* one file */
+    const char *path, *source, *object, *text;
+    size_t count;
+    int code;
+    char *said;
+} Nvcc;
+
+/* What becomes an error: what nvcc finds, and what the host compiler finds in the launcher. */
+static void run_nvcc(void *state, uint32_t index) {
+    Nvcc *file = ((Nvcc *)state) + index;
+    const char *const argv[] = {file->path,
+                                "-arch=sm_90",
+                                "--fmad=false",
+                                "-Werror",
+                                "all-warnings",
+                                "-Xcompiler",
+                                "-Wall,-Wextra,-Werror",
+                                "-c",
+                                file->source,
+                                "-o",
+                                file->object,
+                                NULL};
+    RtChild child = {.output = -1};
+    file->code = -1;
+    FILE *out = fopen(file->source, "wb");
+    if (!out) return;
+    bool wrote = fwrite(file->text, 1, file->count, out) == file->count;
+    if (fclose(out) != 0 || !wrote) return;
+    if (rt_process_start(&child, argv, -1, -1) == 0 && rt_process_wait(&child) == 0) {
+        file->code = child.code;
+        file->said = rt_process_output(&child, 1 << 16);
+    }
+    rt_process_release(&child);
+}
+
+static void test_nvcc(void **state) {
+    Job *job = *state;
+    char *path = rt_process_find("nvcc");
+    if (!path || is_reduced(NULL)) {
+        printf("skipped: %s\n", path ? "nvcc in a reduced run" : "no nvcc on PATH");
+        free(path);
+        skip();
+    }
+    const char *folder = getenv("TMPDIR");
+    char *place = ir_format(job, "%s/normgen-XXXXXX", folder && *folder ? folder : "/tmp");
+    assert_non_null(mkdtemp(place));
+    Nvcc files[EXAMPLE_COUNT] = {{0}};
+    CaseList cases = {0};
+    for (size_t e = 0; e < EXAMPLE_COUNT; e++) {
+        add_case(job, &cases, examples[e], NULL, NULL, 90);
+        const Source *source = &cases.at[e]->unit.source;
+        files[e] = (Nvcc){.path = path,
+                          .source = ir_format(job, "%s/%s.cu", place, examples[e]),
+                          .object = ir_format(job, "%s/%s.o", place, examples[e]),
+                          .text = source->device_text,
+                          .count = source->device_count};
+    }
+    rt_parallel(EXAMPLE_COUNT, run_nvcc, files);
+    for (size_t e = 0; e < EXAMPLE_COUNT; e++) {
+        unlink(files[e].source);
+        unlink(files[e].object);
+    }
+    rmdir(place);
+    free(path);
+    for (size_t e = 0; e < EXAMPLE_COUNT; e++) {
+        if (files[e].code != 0 || (files[e].said && *files[e].said))
+            fail_msg("%s: nvcc ends with %d: %s", examples[e], files[e].code, files[e].said ? files[e].said : "");
+        free(files[e].said);
+    }
+}
+
+static int setup(void **state) {
+    *state = ir_job_create(NULL);
+    return *state == NULL;
+}
+
+static int teardown(void **state) {
+    ir_job_free(*state);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_architectures), cmocka_unit_test(test_no_spill)};
+    const struct CMUnitTest tests[] = {TEST(test_architectures), TEST(test_alone), TEST(test_registers),
+                                       TEST(test_nvcc)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

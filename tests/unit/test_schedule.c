@@ -83,7 +83,8 @@ static void test_unrolling(void **state) {
         {"add_layer_norm_gelu", "N=16384", NULL, {8, 8, 2}},
         {"add_layer_norm_gelu", "N=1017", NULL, {16, 16, 8}},
         {"add_layer_norm_gelu", "N=896", "row_threads=32", {7, 7, 1}},
-        {"add_layer_norm_gelu", "N=1024", "strategy=row_loop", {4, 4, 4}},
+        {"add_layer_norm_gelu", "N=1024", "strategy=row_loop", {4, 4, 2}},
+        {"layer_norm", "N=1024", "strategy=row_loop", {4, 4, 4}},
     };
     Job *job = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
