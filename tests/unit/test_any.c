@@ -182,7 +182,8 @@ static void run_example(const Example *example, const Devices *devices, Random *
     uint32_t count = 0;
     for (uint32_t i = 0; i < MS * NS; i++)
         for (uint32_t f = 0; f < FORMS; f++)
-            cases[count++] = device_case_create(graph_text(job, example, &forms[f], all_m[i / NS], all_n[i % NS]));
+            cases[count++] =
+                device_case_create(graph_text(job, example, &forms[f], all_m[i / NS], all_n[i % NS]), NULL);
     bool built = device_cases_build(cases, count, devices);
     for (uint32_t i = 0; i < MS * NS; i++) {
         bool passed = built && run_size(example, &cases[i * FORMS], all_m[i / NS], all_n[i % NS], random, totals);
