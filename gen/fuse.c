@@ -361,7 +361,9 @@ static void unite_single_parts(Job *job, Unit *unit) {
         const Stmt *partial;
         Nest *nest = &prog->nests.at[n];
         if (!gen_is_parts_of(nest, nest + 1, &partial) || !gen_one_part(job, unit, nest, partial->consumed)) continue;
+        const uint32_t consumed = partial->consumed;
         *nest = gen_unite_parts(job, nest, nest + 1, partial);
+        nest->class = gen_class_by_strides(job, prog, nest, consumed); /* long rows were in parts too */
         memmove(nest + 1, nest + 2, (prog->nests.count - n - 2) * sizeof *nest);
         prog->nests.count--;
         united = true;

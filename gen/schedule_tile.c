@@ -412,7 +412,7 @@ static int default_min_ctas(const Planner *p) {
         if (columns) held += accumulator_bytes(p);
         if (held > bytes) bytes = held;
     }
-    if (p->step->strategy == STRATEGY_ROW_LOOP) bytes += 128;
+    if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
     int threads = bytes <= 96 ? 1024 : bytes <= 208 ? 768 : 512;
     int ctas = threads / tile->threads;
     return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;

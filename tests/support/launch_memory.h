@@ -32,6 +32,8 @@ typedef struct LaunchMemory {
     size_t border;
 } LaunchMemory;
 
+/* Whether some input picks along a dim that has no element: no such input is legal. */
+bool launch_picks_nothing(const RtProgram *program, const RtScratch *scratch);
 /* Inputs as bytes from a tensor's pointer on, in its strides: fresh[t] for each input, and for each output that
  * accumulates what it holds before; NULL for the others. */
 char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratch, Random *random);

@@ -13,7 +13,7 @@ typedef struct Runs {
 
 bool launch_refuses_dims(const char *why) {
     return strstr(why, " of an extent of ") || strstr(why, " of no elements has no value") ||
-           !strncmp(why, "extent ", 7);
+           strstr(why, ", no multiple of ") || !strncmp(why, "extent ", 7);
 }
 
 static View *make_views(const Runs *runs, uint32_t first, uint32_t count) {
@@ -134,6 +134,10 @@ Status launch_trial_run(LaunchTrial *trial, Text *why) {
     int64_t *words = IR_NEW_ARRAY(trial->job, int64_t, program->scratch_words + 1);
     Status status = rt_program_sizes(program, trial->any, words, &trial->scratch, why);
     if (status) return status;
+    if (launch_picks_nothing(program, &trial->scratch)) {
+        ir_text_put(why, "an index tensor picks one of an extent of 0");
+        return STATUS_USAGE;
+    }
     runs.fresh = launch_inputs(trial->job, program, &trial->scratch, trial->random);
     runs.first = IR_NEW_ARRAY(trial->job, char *, program->graph->outputs.count + 1);
     bool in_place = false;

@@ -167,7 +167,7 @@ static const Case cases[] = {
      "0]}}\n"
      "nodes: {a: 'sum(x, dim=0)', b: 'sum(x * z, dim=0)', c: 'sum(z, dim=0)'}\noutputs: {a: f32, b: f32, c: E}",
      NULL,
-     STRATEGY_COLUMN,
+     STRATEGY_ROW_LOOP,
      FLOATS,
      {1, 8, 33},
      FEW_ROWS},
