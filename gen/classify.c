@@ -7,12 +7,10 @@
 #include "gen/gen.h"
 #include "gen/nests.h"
 
-/* Strides are put in order at a point where every any dim is larger than any factor between them. */
-static int64_t magnitude(Job *job, const Prog *prog, Size stride) {
-    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1), value;
-    for (uint32_t i = 0; i < prog->dims.count; i++) dims[i] = 65537 + (int64_t)i;
-    if (!ir_poly_eval(ir_size_poly(job, prog, stride), dims, prog->dims.count, NULL, 0, &value)) return INT64_MAX;
-    return value < 0 ? -value : value;
+/* The stride along an axis; along one that only the gathered index varies over, that of the index. */
+static Size read_stride(const Nest *nest, const Access *read, uint32_t axis) {
+    bool gathered = read->index != IR_NONE && nest->stmts.at[read->index].domain >> axis & 1;
+    return gathered && ir_size_is(read->stride[axis], 0) ? read->index_stride : read->stride[axis];
 }
 
 /* The class that one read gives: the consumed axes among those that it runs over, by falling stride. */
@@ -20,9 +18,10 @@ static NestClass class_of_read(Job *job, const Prog *prog, const Nest *nest, con
     int64_t size[IR_MAX_AXES], least = INT64_MAX;
     uint32_t domain = 0, unit = 0;
     for (uint32_t i = 0; i < nest->axis_count; i++) {
-        if (ir_size_is(read->stride[i], 0)) continue;
+        Size stride = read_stride(nest, read, i);
+        if (ir_size_is(stride, 0)) continue;
         domain |= (uint32_t)1 << i;
-        size[i] = magnitude(job, prog, read->stride[i]);
+        size[i] = gen_stride_magnitude(job, prog, stride);
         if (size[i] > least) continue;
         least = size[i];
         unit = i;
@@ -40,16 +39,15 @@ static NestClass class_of_read(Job *job, const Prog *prog, const Nest *nest, con
 
 static uint32_t width(const Nest *nest, const Stmt *stmt) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < nest->axis_count; i++) count += !ir_size_is(nest->accesses.at[stmt->access].stride[i], 0);
+    for (uint32_t i = 0; i < nest->axis_count; i++)
+        count += !ir_size_is(read_stride(nest, &nest->accesses.at[stmt->access], i), 0);
     return count;
 }
 
-static NestClass class_of(Job *job, const Prog *prog, const Nest *nest) {
-    if (!gen_nest_reduces(nest)) return CLASS_POINTWISE;
-    uint32_t consumed = 0, widest = 0;
+NestClass gen_class_by_strides(Job *job, const Prog *prog, const Nest *nest, uint32_t consumed) {
+    uint32_t widest = 0;
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
-        if (stmt->op == OP_REDUCE) consumed |= stmt->consumed;
         if (stmt->op == OP_LOAD && width(nest, stmt) > widest) widest = width(nest, stmt);
     }
     NestClass class = CLASS_COUNT;
@@ -61,6 +59,13 @@ static NestClass class_of(Job *job, const Prog *prog, const Nest *nest) {
         class = own;
     }
     return class == CLASS_COUNT ? CLASS_INNER : class;
+}
+
+static NestClass class_of(Job *job, const Prog *prog, const Nest *nest) {
+    uint32_t consumed = 0;
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_REDUCE) consumed |= nest->stmts.at[i].consumed;
+    return gen_nest_reduces(nest) ? gen_class_by_strides(job, prog, nest, consumed) : CLASS_POINTWISE;
 }
 
 void gen_classify(Job *job, Unit *unit) {

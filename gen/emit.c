@@ -67,7 +67,7 @@ static GenUse uses_of(const Unit *unit) {
         for (uint32_t i = 0; i < nest->stmts.count; i++) {
             const Stmt *stmt = &nest->stmts.at[i];
             use.computes |= (uint32_t)1 << ir_compute_dtype(stmt->dtype);
-            if (stmt->op != OP_LOAD && stmt->op != OP_STORE) continue;
+            if (stmt->access == IR_NONE) continue;
             const Buf *buf = &unit->prog->bufs.at[nest->accesses.at[stmt->access].buf];
             use.computes |= (uint32_t)1 << ir_compute_dtype(buf->dtype);
             if (buf->kind == BUF_SCALAR) continue;

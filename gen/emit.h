@@ -2,7 +2,7 @@
 #ifndef GEN_EMIT_H
 #define GEN_EMIT_H
 
-#include "gen/gen.h"
+#include "gen/bytes.h"
 
 typedef struct Emitter {
     Job *job;
@@ -23,6 +23,8 @@ typedef struct Emitter {
 const char *gen_storage_type(DType dtype); /* as memory holds it: "ng_bf16" */
 const char *gen_compute_type(DType dtype); /* as arithmetic holds it: "float" */
 const char *gen_value_name(Emitter *e, uint32_t id);
+/* Column: computed once a column, and not the same for all lanes of an access; an array. */
+bool gen_is_lane_value(const Emitter *e, uint32_t id);
 /* r3_x, k5_e, o7_y: a statement's place with the graph's name or, for loads and stores, the buffer's. */
 const char *gen_place_name(Emitter *e, char letter, uint32_t id);
 const char *gen_param_name(const Emitter *e, uint32_t buf);
@@ -50,15 +52,39 @@ const char *gen_address(Emitter *e, uint32_t id, bool each_lane);
 bool gen_has_base(const Emitter *e, uint32_t access); /* it has a pointer for its row */
 const char *gen_base_name(Emitter *e, uint32_t access);
 void gen_emit_bases(Emitter *e, Text *out, int indent);
-/* The column's index split into those axes that are used; pointwise: the access's. */
+/* The column's index split into those axes that are used; pointwise: the access's; column: the row's. */
 void gen_emit_split(Emitter *e, Text *out, int indent, uint32_t used);
+/* Column: the access's index split into the kept axes. */
+void gen_emit_column_split(Emitter *e, Text *out, int indent, uint32_t used);
 const char *gen_left(Emitter *e); /* elements from this access's first to the row's end */
 
 /* ---- kernels (gen/emit_kernel.c) ---- */
 
 /* The kernels of one step: a function of both variants, and an entry for each. */
 void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *out);
+
+const char *gen_load_text(Emitter *e, const Stmt *load); /* a pack */
+const char *gen_pack_type(Emitter *e, const Stmt *load);
+const char *gen_row_condition(Emitter *e, const Stmt *load); /* of its being there; NULL: always */
+const char *gen_row_load_text(Emitter *e, const Stmt *load); /* one element */
+bool gen_has_lanes(const Phase *phase);                      /* something is done for each element */
+/* Whether a row store may write what other threads of the row still have to load. */
+bool gen_row_stores_race(const Emitter *e);
+uint32_t gen_slots_offset(const Emitter *e, uint32_t id); /* of a reduction, in shared memory */
+
+/* ---- heads and entries (gen/emit_head.c) ---- */
+
 void gen_emit_params(Emitter *e, Text *out, bool types);
+void gen_emit_head(Emitter *e, Text *out);
+void gen_emit_place(Emitter *e, Text *out, int indent);
+void gen_emit_trips(Emitter *e, Text *out, int indent);
+void gen_emit_entry(Emitter *e, const Variant *variant, uint32_t index, Text *out); /* index: among all kernels */
+
+/* ---- column kernels (gen/emit_column.c) ---- */
+
+void gen_emit_columns(Emitter *e, Text *out, int indent);        /* this thread's columns, its part of the rows */
+void gen_emit_column_values(Emitter *e, Text *out, int indent);  /* what a phase computes and stores once a column */
+void gen_emit_column_combine(Emitter *e, Text *out, int indent); /* the groups' accumulators */
 
 /* ---- skeletons (gen/emit_skeleton.c) ---- */
 
@@ -87,9 +113,5 @@ void gen_emit_host_prelude(Job *job, Text *out);
 
 void gen_emit_launcher(Job *job, const Unit *unit, Text *out);
 void gen_emit_header(Job *job, const Unit *unit, Text *out);
-
-/* Bytes that a step must move at least: each element of each tensor once; and the text of that. (gen/explain.c) */
-Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step);
-const char *gen_poly_text(Job *job, const Prog *prog, Poly poly);
 
 #endif

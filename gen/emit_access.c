@@ -4,14 +4,17 @@
 
 #include <string.h>
 
-static bool is_pointwise(const Emitter *e) { return e->step->strategy == STRATEGY_POINTWISE; }
+/* Columns are accesses along the last axis, numbered; their index gives the axes. */
+static bool is_numbered(const Emitter *e) {
+    return e->step->strategy == STRATEGY_POINTWISE || gen_by_columns(e->step->strategy);
+}
 
 static uint32_t inner_count(const Emitter *e) { return (uint32_t)__builtin_popcount(e->inner); }
 
 static bool is_only(uint32_t mask, uint32_t axis) { return mask == (uint32_t)1 << axis; }
 
 const char *gen_axis_name(Emitter *e, uint32_t axis) {
-    if (!is_pointwise(e) && is_only(e->inner, axis)) return "c";
+    if (!is_numbered(e) && is_only(e->inner, axis)) return "c";
     if (is_only(e->step->row_mask, axis)) return "row";
     return ir_format(e->job, "a_%c", e->nest->axes[axis].id);
 }
@@ -40,12 +43,28 @@ static void put_offset(Emitter *e, Text *text, Size offset) {
     if (!ir_size_is(offset, 0)) ir_text_put(text, gen_size_text(e, put_sign(text, offset)));
 }
 
+/* Where the parts of this step are stored. */
+static bool is_slot(const Emitter *e, const Access *access) {
+    return e->step->part != IR_NONE && e->prog->bufs.at[access->buf].kind == BUF_WORKSPACE;
+}
+
+/* Elements of a part's slot. */
+static const char *slot_text(Emitter *e, const Access *access) {
+    const Buf *buf = &e->prog->bufs.at[access->buf];
+    Text text = ir_text(e->job);
+    for (uint8_t d = 1; d < buf->rank; d++)
+        ir_text_format(&text, "%s%s", d > 1 ? " * " : "", gen_size_text(e, buf->extent[d]));
+    if (buf->rank > 2) return ir_format(e->job, "(%s)", ir_text_string(&text));
+    return text.count ? ir_text_string(&text) : "1";
+}
+
 /* Offset and the terms of row axes. */
 static void put_row_terms(Emitter *e, Text *text, const Access *access) {
     for (uint32_t a = 0; a < e->nest->axis_count; a++) {
         if (!(e->step->row_mask >> a & 1)) continue;
         put_term(e, text, gen_axis_name(e, a), access->stride[a], false);
     }
+    if (is_slot(e, access)) ir_text_format(text, "%spart * %s", text->count ? " + " : "", slot_text(e, access));
     put_offset(e, text, access->offset);
 }
 
@@ -67,7 +86,7 @@ static const char *pointer_sum(Emitter *e, const char *pointer, const Text *term
 }
 
 bool gen_has_base(const Emitter *e, uint32_t access) {
-    return !is_pointwise(e) && e->nest->accesses.at[access].index == IR_NONE;
+    return !is_numbered(e) && e->nest->accesses.at[access].index == IR_NONE;
 }
 
 const char *gen_base_name(Emitter *e, uint32_t access) {
@@ -79,6 +98,13 @@ const char *gen_base_name(Emitter *e, uint32_t access) {
     return name;
 }
 
+/* The index that a tensor gives; the host device looks whether it is one of its dim. */
+static const char *gathered_text(Emitter *e, const Access *access) {
+    const char *index = gen_operand(e, access->index, DTYPE_I64);
+    if (ir_size_is(access->index_extent, -1)) return index;
+    return ir_format(e->job, "ng_index(%s, %s)", index, gen_size_text(e, access->index_extent));
+}
+
 const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
     const Access *access = &e->nest->accesses.at[id];
     Text terms = ir_text(e->job);
@@ -88,8 +114,7 @@ const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
     } else {
         pointer = gen_param_name(e, access->buf);
         put_row_terms(e, &terms, access);
-        if (access->index != IR_NONE)
-            put_term(e, &terms, gen_operand(e, access->index, DTYPE_I64), access->index_stride, false);
+        if (access->index != IR_NONE) put_term(e, &terms, gathered_text(e, access), access->index_stride, false);
     }
     put_column_terms(e, &terms, id, each_lane);
     return pointer_sum(e, pointer, &terms);
@@ -98,11 +123,12 @@ const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
 static bool used_by_step(const Emitter *e, uint32_t access) {
     for (uint32_t q = 0; q < e->step->phase_count; q++) {
         const Phase *phase = &e->step->phases[q];
-        const StmtList *lists[] = {&phase->loads, &phase->stmts, &phase->stores, &phase->row_stmts, &phase->row_stores};
+        const StmtList *lists[] = {&phase->loads,     &phase->stmts,      &phase->stores,
+                                   &phase->row_stmts, &phase->row_stores, &phase->reduces};
         for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++)
             for (uint32_t i = 0; i < lists[l]->count; i++) {
                 const Stmt *stmt = &e->nest->stmts.at[lists[l]->at[i]];
-                if ((stmt->op == OP_LOAD || stmt->op == OP_STORE) && stmt->access == access) return true;
+                if (stmt->access == access) return true;
             }
     }
     return false;
@@ -187,15 +213,19 @@ static void put_runs(Emitter *e, Text *out, int indent, uint32_t used) {
         ir_text_format(out, " && a_%c < %s;\n", last->id, extent);
 }
 
+void gen_emit_column_split(Emitter *e, Text *out, int indent, uint32_t used) { put_runs(e, out, indent, used); }
+
 void gen_emit_split(Emitter *e, Text *out, int indent, uint32_t used) {
-    if (is_pointwise(e))
+    if (gen_by_columns(e->step->strategy) && __builtin_popcount(e->step->row_mask) > 1)
+        put_split(e, out, indent, e->step->row_mask, used, "ng_i64", "row");
+    else if (e->step->strategy == STRATEGY_POINTWISE)
         put_runs(e, out, indent, used);
-    else if (inner_count(e) > 1)
+    else if (!gen_by_columns(e->step->strategy) && inner_count(e) > 1)
         put_split(e, out, indent, e->inner, used, "Column", "c");
 }
 
 const char *gen_left(Emitter *e) {
-    if (!is_pointwise(e)) return "columns - c";
+    if (!is_numbered(e)) return "columns - c";
     const Axis *last = &e->nest->axes[e->last];
     return ir_format(e->job, "%s - a_%c", gen_size_text(e, last->extent), last->id);
 }

@@ -63,18 +63,23 @@ static HelperList read_helpers(Job *job) {
     return helpers;
 }
 
-/* The helper's lines for a device or the host. */
+/* The helper's lines for a device or the host; conditions of other kinds are copied as they stand. */
 static void copy_helper(const Helper *helper, bool device, Text *out) {
+    int other = 0; /* conditions that are open within the choice */
     bool inside = false, keep = true;
     for (const char *at = helper->start; at < helper->end; at = line_next(at)) {
-        if (starts(at, "#if NG_DEVICE\n"))
+        if (starts(at, "#if NG_DEVICE\n")) {
             inside = true, keep = device;
-        else if (inside && starts(at, "#else\n"))
+            continue;
+        }
+        if (starts(at, "#if")) other++;
+        if (inside && !other && starts(at, "#else\n"))
             keep = !device;
-        else if (inside && starts(at, "#endif\n"))
+        else if (inside && !other && starts(at, "#endif\n"))
             inside = false, keep = true;
         else if (keep && !starts(at, "// ----") && *at != '\n')
             ir_text_bytes(out, at, (size_t)(line_next(at) - at));
+        if (other && starts(at, "#endif")) other--;
     }
 }
 
@@ -121,6 +126,8 @@ void gen_emit_host_prelude(Job *job, Text *out) {
     ir_text_put(out, "#ifndef NG_TEXT\n#define NG_TEXT 0\n#endif\n");
     ir_text_put(out, "#ifndef NG_HOST_PRELUDE\n#define NG_HOST_PRELUDE\n");
     ir_text_put(out, "#pragma GCC diagnostic ignored \"-Wunknown-pragmas\"\n");
+    /* packs are read under the condition under which they are loaded, which is more than gcc can follow */
+    ir_text_put(out, "#ifndef __clang__\n#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n#endif\n");
     ir_text_bytes(out, api->bytes, api->count);
     for (uint32_t i = 0; i < helpers.count; i++) copy_helper(&helpers.at[i], false, out);
     ir_text_put(out, "#endif\n\n");

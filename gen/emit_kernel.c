@@ -8,7 +8,7 @@
 static const Stmt *stmt_at(const Emitter *e, uint32_t id) { return &e->nest->stmts.at[id]; }
 static const Phase *phase_now(const Emitter *e) { return &e->step->phases[e->phase]; }
 static Strategy strategy(const Emitter *e) { return e->step->strategy; }
-static bool is_element(const Emitter *e, uint32_t id) { return (stmt_at(e, id)->domain & e->inner) != 0; }
+static bool is_element(const Emitter *e, uint32_t id) { return (stmt_at(e, id)->domain & e->step->looped) != 0; }
 static const Form *form_of(const Emitter *e, const Stmt *stmt) { return &e->step->forms[stmt->access]; }
 static const Buf *buf_of(const Emitter *e, const Stmt *stmt) {
     return &e->prog->bufs.at[e->nest->accesses.at[stmt->access].buf];
@@ -69,7 +69,7 @@ static const char *constant_suffix(const Emitter *e, const Stmt *load) {
     return form_of(e, load)->constant ? "_constant" : "";
 }
 
-static const char *load_text(Emitter *e, const Stmt *load) {
+const char *gen_load_text(Emitter *e, const Stmt *load) {
     const char *suffix = constant_suffix(e, load), *address = gen_address(e, load->access, false);
     const char *left = e->tail ? ir_format(e->job, ", %s", gen_left(e)) : "";
     switch (form_of(e, load)->kind) {
@@ -82,7 +82,7 @@ static const char *load_text(Emitter *e, const Stmt *load) {
     }
 }
 
-static const char *pack_type(Emitter *e, const Stmt *load) {
+const char *gen_pack_type(Emitter *e, const Stmt *load) {
     const char *lanes = form_of(e, load)->kind == FORM_SAME ? "1" : "VECTOR";
     return ir_format(e->job, "ng_pack<%s, %s>", gen_storage_type(buf_of(e, load)->dtype), lanes);
 }
@@ -91,7 +91,7 @@ static void fill_packs(Emitter *e, Text *out, int indent) {
     const StmtList *loads = &phase_now(e)->loads;
     for (uint32_t i = 0; i < loads->count; i++) {
         if (is_late(e, loads->at[i])) continue;
-        ir_text_format(out, "%*s%s %s[CHUNKS];\n", indent, "", pack_type(e, stmt_at(e, loads->at[i])),
+        ir_text_format(out, "%*s%s %s[CHUNKS];\n", indent, "", gen_pack_type(e, stmt_at(e, loads->at[i])),
                        gen_place_name(e, 'r', loads->at[i]));
     }
 }
@@ -101,7 +101,7 @@ static void fill_loads(Emitter *e, Text *out, int indent) {
     for (uint32_t i = 0; i < loads->count; i++)
         if (!is_late(e, loads->at[i]))
             ir_text_format(out, "%*s%s[u] = %s;\n", indent, "", gen_place_name(e, 'r', loads->at[i]),
-                           load_text(e, stmt_at(e, loads->at[i])));
+                           gen_load_text(e, stmt_at(e, loads->at[i])));
 }
 
 /* A loaded element: of a pack's lane, or gathered. */
@@ -146,8 +146,8 @@ static void fill_before(Emitter *e, Text *out, int indent) {
     for (uint32_t i = 0; i < phase->loads.count; i++) {
         const Stmt *load = stmt_at(e, phase->loads.at[i]);
         if (!is_late(e, phase->loads.at[i])) continue;
-        ir_text_format(out, "%*sconst %s %s = %s;\n", indent, "", pack_type(e, load),
-                       gen_place_name(e, 'r', phase->loads.at[i]), load_text(e, load));
+        ir_text_format(out, "%*sconst %s %s = %s;\n", indent, "", gen_pack_type(e, load),
+                       gen_place_name(e, 'r', phase->loads.at[i]), gen_load_text(e, load));
     }
     for (uint32_t i = 0; i < phase->stores.count; i++) {
         const Stmt *store = stmt_at(e, phase->stores.at[i]);
@@ -200,7 +200,10 @@ static void put_value(Emitter *e, Text *out, int indent, uint32_t id) {
     if (kept && !fetch) ir_text_format(out, "%*s%s = %s;\n", indent, "", place, name);
 }
 
-static const char *accumulator(Emitter *e, uint32_t id) { return ir_format(e->job, "acc%u", id); }
+/* Column: one for each lane. */
+static const char *accumulator(Emitter *e, uint32_t id) {
+    return ir_format(e->job, gen_by_columns(strategy(e)) ? "acc%u[v]" : "acc%u", id);
+}
 
 static void put_reduce(Emitter *e, Text *out, int indent, uint32_t id) {
     const Stmt *stmt = stmt_at(e, id), *arg = stmt_at(e, stmt->arg[0]);
@@ -235,23 +238,27 @@ static void fill_lanes(Emitter *e, Text *out, int indent) {
 
 /* ---- rows ---- */
 
-static const char *row_load_text(Emitter *e, const Stmt *load) {
+/* A row that is not there reads nothing, nor one of a tensor that has no element. */
+const char *gen_row_condition(Emitter *e, const Stmt *load) {
     const Buf *buf = buf_of(e, load);
-    if (buf->kind == BUF_SCALAR) return gen_param_name(e, e->nest->accesses.at[load->access].buf);
-    const char *read =
-        ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, false));
-    /* a row that is not there reads nothing, nor one of a tensor that has no element */
     Text condition = ir_text(e->job);
     if (strategy(e) != STRATEGY_POINTWISE) ir_text_put(&condition, "live");
     for (uint32_t d = 0; d < buf->rank; d++)
         if (form_of(e, load)->empty >> d & 1)
             ir_text_format(&condition, "%s%s > 0", condition.count ? " && " : "", gen_size_text(e, buf->extent[d]));
-    if (!condition.count) return read;
-    return ir_format(e->job, "%s ? %s : (%s)0", ir_text_string(&condition), read, gen_compute_type(load->dtype));
+    return condition.count ? ir_text_string(&condition) : NULL;
+}
+
+const char *gen_row_load_text(Emitter *e, const Stmt *load) {
+    if (buf_of(e, load)->kind == BUF_SCALAR) return gen_param_name(e, e->nest->accesses.at[load->access].buf);
+    const char *condition = gen_row_condition(e, load),
+               *read =
+                   ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, false));
+    return condition ? ir_format(e->job, "%s ? %s : (%s)0", condition, read, gen_compute_type(load->dtype)) : read;
 }
 
 /* Whether a row store may write what other threads of the row still have to load. */
-static bool row_stores_race(const Emitter *e) {
+bool gen_row_stores_race(const Emitter *e) {
     const StmtList *stores = &phase_now(e)->row_stores;
     for (uint32_t i = 0; i < stores->count; i++) {
         uint32_t written = e->nest->accesses.at[stmt_at(e, stores->at[i])->access].buf;
@@ -270,7 +277,7 @@ static void fill_row_stores(Emitter *e, Text *out, int indent) {
     const StmtList *stores = &phase_now(e)->row_stores;
     if (stores->count == 0) return;
     const char *who = strategy(e) == STRATEGY_POINTWISE ? "block == 0 && t == 0" : "live && t == 0";
-    if (strategy(e) != STRATEGY_POINTWISE && e->step->tile.row_threads > 1 && row_stores_race(e))
+    if (strategy(e) != STRATEGY_POINTWISE && e->step->tile.row_threads > 1 && gen_row_stores_race(e))
         ir_text_format(out, "%*sng_barrier(%d);  // all threads of the row have read what is written in place\n",
                        indent, "", e->site++);
     for (uint32_t i = 0; i < stores->count; i++) {
@@ -283,11 +290,15 @@ static void fill_row_stores(Emitter *e, Text *out, int indent) {
 
 static void fill_row(Emitter *e, Text *out, int indent) {
     const Phase *phase = phase_now(e);
+    if (gen_by_columns(strategy(e))) {
+        gen_emit_column_values(e, out, indent);
+        return;
+    }
     if (strategy(e) != STRATEGY_POINTWISE) ir_text_format(out, "%*s// phase %u\n", indent, "", e->phase);
     for (uint32_t i = 0; i < phase->row_stmts.count; i++) {
         uint32_t id = phase->row_stmts.at[i];
         const Stmt *stmt = stmt_at(e, id);
-        const char *text = stmt->op == OP_LOAD ? row_load_text(e, stmt) : gen_expression(e, stmt);
+        const char *text = stmt->op == OP_LOAD ? gen_row_load_text(e, stmt) : gen_expression(e, stmt);
         ir_text_format(out, "%*sconst %s %s = %s;%s\n", indent, "", gen_compute_type(stmt->dtype),
                        gen_value_name(e, id), text, gen_remark(e, stmt));
     }
@@ -307,15 +318,20 @@ static void fill_declare(Emitter *e, Text *out, int indent) {
     }
     for (uint32_t i = 0; i < phase->reduces.count; i++) {
         const Stmt *stmt = stmt_at(e, phase->reduces.at[i]);
-        ir_text_format(out, "%*s%s %s = %s;\n", indent, "", gen_compute_type(stmt->dtype),
-                       accumulator(e, phase->reduces.at[i]), gen_identity_text(e->job, stmt->reduction, stmt->dtype));
+        const char *type = gen_compute_type(stmt->dtype), *acc = accumulator(e, phase->reduces.at[i]);
+        const char *identity = gen_identity_text(e->job, stmt->reduction, stmt->dtype);
+        if (gen_by_columns(strategy(e)))
+            ir_text_format(out, "%*s%s acc%u[VECTOR];\n#pragma unroll\n%*sfor (int v = 0; v < VECTOR; v++) %s = %s;\n",
+                           indent, "", type, phase->reduces.at[i], indent, "", acc, identity);
+        else
+            ir_text_format(out, "%*s%s %s = %s;\n", indent, "", type, acc, identity);
     }
 }
 
-static const Slice *slice_of(const Emitter *e, uint32_t id) {
+uint32_t gen_slots_offset(const Emitter *e, uint32_t id) {
     const char *name = ir_format(e->job, "slots%u", id);
     for (uint32_t i = 0; i < e->step->slice_count; i++)
-        if (strcmp(e->step->slices[i].name, name) == 0) return &e->step->slices[i];
+        if (strcmp(e->step->slices[i].name, name) == 0) return e->step->slices[i].offset;
     IR_BREACH(e->job, "reduction %u has no slots", id);
 }
 
@@ -325,6 +341,10 @@ static void fill_combine(Emitter *e, Text *out, int indent) {
     const Tile *tile = &e->step->tile;
     int lanes = tile->row_threads < 32 ? tile->row_threads : 32;
     if (reduces->count == 0) return;
+    if (gen_by_columns(strategy(e))) {
+        gen_emit_column_combine(e, out, indent);
+        return;
+    }
     if (lanes > 1) {
         ir_text_format(out, "#pragma unroll\n%*sfor (int distance = %d; distance > 0; distance /= 2) {\n", indent, "",
                        lanes / 2);
@@ -343,7 +363,7 @@ static void fill_combine(Emitter *e, Text *out, int indent) {
         uint32_t id = reduces->at[i];
         const char *type = gen_compute_type(stmt_at(e, id)->dtype);
         ir_text_format(out, "%*s%s *const slots%u = ng_shared<%s>(%u) + slot * (ROW_THREADS / 32);\n", indent, "", type,
-                       id, type, slice_of(e, id)->offset);
+                       id, type, gen_slots_offset(e, id));
         ir_text_format(out, "%*sif (t %% 32 == 0) slots%u[t / 32] = %s;\n", indent, "", id, accumulator(e, id));
     }
     if (slots) ir_text_format(out, "%*sng_barrier(%d);\n", indent, "", e->site++);
@@ -359,89 +379,15 @@ static void fill_combine(Emitter *e, Text *out, int indent) {
         ir_text_format(out, "%*sfor (int w = 1; w < ROW_THREADS / 32; w++) %s = %s;\n", indent, "", name,
                        gen_combine(e->job, stmt->reduction, stmt->dtype, name, ir_format(e->job, "slots%u[w]", id)));
     }
-}
-
-/* ---- the head ---- */
-
-static const char *param_text(Emitter *e, const Param *param, bool types) {
-    if (!types) return param->name;
-    if (param->kind == PARAM_SIZE) return ir_format(e->job, "ng_i64 %s", param->name);
-    const Buf *buf = &e->prog->bufs.at[param->buf];
-    if (buf->kind == BUF_SCALAR) return ir_format(e->job, "%s %s", gen_compute_type(buf->dtype), param->name);
-    bool alone = buf->kind == BUF_OUT && buf->may_alias == IR_NONE;
-    for (uint32_t k = 0; k < e->nest->accesses.count; k++)
-        if (e->nest->accesses.at[k].buf == param->buf && e->step->forms[k].constant) alone = true;
-    return ir_format(e->job, "%s%s *%s%s", buf->kind == BUF_IN ? "const " : "", gen_storage_type(buf->dtype),
-                     alone ? "__restrict__ " : "", param->name);
-}
-
-void gen_emit_params(Emitter *e, Text *out, bool types) {
-    const size_t most = 116;
-    size_t start = out->count;
-    while (start > 0 && out->bytes[start - 1] != '\n') start--;
-    for (uint32_t i = 0; i < e->step->param_count; i++) {
-        const char *text = param_text(e, &e->step->params[i], types);
-        if (i && out->count - start + strlen(text) + 2 > most) {
-            ir_text_put(out, ",\n        ");
-            start = out->count - 8;
-        } else if (i) {
-            ir_text_put(out, ", ");
-        }
-        ir_text_put(out, text);
+    for (uint32_t i = 0; i < reduces->count; i++) {
+        const Stmt *stmt = stmt_at(e, reduces->at[i]);
+        if (stmt->op != OP_PARTIAL_ACCUMULATE) continue;
+        ir_text_format(out, "%*sif (live && t == 0) ng_write(%s, %s);\n", indent, "",
+                       gen_address(e, stmt->access, false), gen_value_name(e, reduces->at[i]));
     }
 }
 
-static const char *product_text(Emitter *e, uint32_t mask) {
-    Text text = ir_text(e->job);
-    for (uint32_t a = 0; a < e->nest->axis_count; a++) {
-        if (!(mask >> a & 1)) continue;
-        ir_text_format(&text, "%s%s", text.count ? " * " : "", gen_size_text(e, e->nest->axes[a].extent));
-    }
-    return text.count ? ir_text_string(&text) : "1";
-}
-
-static bool is_full(const Emitter *e) {
-    const Tile *tile = &e->step->tile;
-    int64_t trip = (int64_t)tile->row_threads * tile->vector * tile->chunks, columns = e->step->fixed_columns;
-    if (tile->rows > 1 || columns <= 0) return false;
-    return strategy(e) == STRATEGY_ROW_LOOP ? columns % trip == 0 : columns == trip;
-}
-
-static const char *function_name(Emitter *e) {
-    const char *kernel = e->step->variants[0].kernel;
-    return ir_copy_text(e->job, kernel, strlen(kernel) - strlen(e->step->variants[0].label) - 1);
-}
-
-static bool has_lanes(const Phase *phase) {
-    return phase->stmts.count + phase->reduces.count + phase->stores.count > 0;
-}
-
-static void fill_head(Emitter *e, Text *out) {
-    const Tile *tile = &e->step->tile;
-    ir_text_format(out, "template <bool WIDE>\nNG_HELPER void %s(", function_name(e));
-    gen_emit_params(e, out, true);
-    ir_text_put(out, ") {\n");
-    if (strategy(e) == STRATEGY_POINTWISE && !has_lanes(&e->step->phases[0])) return; /* single elements only */
-    ir_text_format(out, "    using Column = %s;\n", e->step->column64 ? "ng_i64" : "int");
-    if (strategy(e) == STRATEGY_POINTWISE) {
-        ir_text_format(out, "    constexpr int THREADS = %d, VECTOR = %d, CHUNKS = %d;\n", tile->threads, tile->vector,
-                       tile->chunks);
-        return;
-    }
-    ir_text_format(out, "    constexpr int ROW_THREADS = %d, ROWS = %d, VECTOR = %d, CHUNKS = ", tile->row_threads,
-                   tile->rows, tile->vector);
-    /* A loop's chunks come in one order however many a trip takes: where elements are taken one by one, a chunk is
-     * enough for what is no fast path, and NVRTC takes a third of the time. */
-    bool shorter = strategy(e) == STRATEGY_ROW_LOOP && tile->vector > 1 && tile->chunks > 1;
-    ir_text_format(out, shorter ? "WIDE ? %d : 1;\n" : "%d;\n", tile->chunks);
-    if (e->step->fixed_columns >= 0)
-        ir_text_format(out, "    constexpr Column columns = %lld;\n", (long long)e->step->fixed_columns);
-    else
-        ir_text_format(out, "    const Column columns = (Column)(%s);\n", product_text(e, e->inner));
-    ir_text_format(out, "    constexpr bool FULL = %s;  // every access of a tile lies in the tensor\n",
-                   is_full(e) ? "true" : "false");
-    ir_text_format(out, "    const ng_i64 rows = %s;\n", product_text(e, e->step->row_mask));
-}
+bool gen_has_lanes(const Phase *phase) { return phase->stmts.count + phase->reduces.count + phase->stores.count > 0; }
 
 /* ---- regions ---- */
 
@@ -453,7 +399,7 @@ static bool region_wanted(void *state, const char *name) {
             if (!is_late(e, phase->loads.at[i])) return true;
         return false;
     }
-    if (strcmp(name, "lanes") == 0) return has_lanes(phase);
+    if (strcmp(name, "lanes") == 0) return gen_has_lanes(phase);
     IR_BREACH(e->job, "a skeleton asks for `%s`", name);
 }
 
@@ -466,7 +412,7 @@ static uint32_t access_axes(const Emitter *e, const Stmt *stmt) {
     uint32_t mask = 0;
     for (uint32_t a = 0; a < e->nest->axis_count; a++)
         if (!ir_size_is(access->stride[a], 0)) mask |= (uint32_t)1 << a;
-    return mask & e->inner;
+    return mask;
 }
 
 /* Axes that the text of the loads' loop names, and that of the lanes' loop. */
@@ -489,7 +435,7 @@ static void fill_split(Emitter *e, Text *out, int indent) {
         if (stmt->op == OP_LOAD && form_of(e, stmt)->kind == FORM_GATHER) used |= access_axes(e, stmt);
     }
     for (uint32_t i = 0; i < phase->stores.count; i++) /* its map's axes in the pointer, the others in its condition */
-        used |= access_axes(e, stmt_at(e, phase->stores.at[i])) | (e->inner & ~stmt_at(e, phase->stores.at[i])->domain);
+        used |= access_axes(e, stmt_at(e, phase->stores.at[i])) | ~stmt_at(e, phase->stores.at[i])->domain;
     gen_emit_split(e, out, indent, used);
 }
 
@@ -513,10 +459,13 @@ static void region_fill(void *state, const char *name, Text *out, int indent) {
         {"split", fill_split},
         {"rowstores", fill_row_stores},
         {"split_loads", fill_split_loads},
+        {"place", gen_emit_place},
+        {"trips", gen_emit_trips},
+        {"columns", gen_emit_columns},
     };
     Emitter *e = state;
     if (strcmp(name, "head") == 0) {
-        fill_head(e, out);
+        gen_emit_head(e, out);
         return;
     }
     for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++) {
@@ -528,18 +477,6 @@ static void region_fill(void *state, const char *name, Text *out, int indent) {
 }
 
 static void region_enter(void *state, uint32_t turn) { ((Emitter *)state)->phase = turn; }
-
-/* index: among the unit's kernels. */
-static void put_entry(Emitter *e, const Variant *variant, uint32_t index, Text *out) {
-    ir_text_format(out, "\n#if !defined(NG_ONLY) || NG_ONLY == %u\n", index);
-    ir_text_format(out, "NG_KERNEL __launch_bounds__(%d", e->step->tile.threads);
-    if (e->step->tile.min_ctas) ir_text_format(out, ", %d", e->step->tile.min_ctas);
-    ir_text_format(out, ") void %s(", variant->kernel);
-    gen_emit_params(e, out, true);
-    ir_text_format(out, ") {\n    %s<%s>(", function_name(e), variant->wide ? "true" : "false");
-    gen_emit_params(e, out, false);
-    ir_text_put(out, ");\n}\n#endif\n");
-}
 
 void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *out) {
     const Step *step = &unit->plan->steps.at[index];
@@ -555,6 +492,6 @@ void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *
                  out);
     uint32_t kernel = 0;
     for (uint32_t s = 0; s < index; s++) kernel += unit->plan->steps.at[s].variant_count;
-    for (uint32_t i = 0; i < step->variant_count; i++) put_entry(&e, &step->variants[i], kernel + i, out);
+    for (uint32_t i = 0; i < step->variant_count; i++) gen_emit_entry(&e, &step->variants[i], kernel + i, out);
     *site = e.site;
 }

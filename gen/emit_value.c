@@ -10,6 +10,8 @@ const char *gen_storage_type(DType dtype) {
     case DTYPE_F32: return "float";
     case DTYPE_F16: return "ng_f16";
     case DTYPE_BF16: return "ng_bf16";
+    case DTYPE_F8E4M3: return "ng_f8e4m3";
+    case DTYPE_F8E5M2: return "ng_f8e5m2";
     case DTYPE_I64: return "ng_i64";
     case DTYPE_I32: return "ng_i32";
     case DTYPE_I8: return "ng_i8";
@@ -46,11 +48,19 @@ static const char *plain_name(const Emitter *e, uint32_t id) {
     return stmt->op == OP_LOAD ? e->prog->bufs.at[e->nest->accesses.at[stmt->access].buf].name : NULL;
 }
 
-const char *gen_value_name(Emitter *e, uint32_t id) { return suffixed(e->job, 'v', id, plain_name(e, id)); }
+bool gen_is_lane_value(const Emitter *e, uint32_t id) {
+    uint32_t domain = e->nest->stmts.at[id].domain;
+    return gen_by_columns(e->step->strategy) && !(domain & e->step->looped) && domain >> e->last & 1;
+}
+
+const char *gen_value_name(Emitter *e, uint32_t id) {
+    const char *name = suffixed(e->job, 'v', id, plain_name(e, id));
+    return gen_is_lane_value(e, id) ? ir_format(e->job, "%s[v]", name) : name;
+}
 
 const char *gen_place_name(Emitter *e, char letter, uint32_t id) {
     const Stmt *stmt = &e->nest->stmts.at[id];
-    bool memory = stmt->op == OP_LOAD || stmt->op == OP_STORE;
+    bool memory = stmt->access != IR_NONE;
     const char *name = memory ? e->prog->bufs.at[e->nest->accesses.at[stmt->access].buf].name : plain_name(e, id);
     return suffixed(e->job, letter, id, name);
 }

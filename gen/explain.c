@@ -1,53 +1,8 @@
 /* In: a unit after schedule. Out: what explain prints: for each nest its class, strategy, knobs, bytes as a formula and
  * a number, and expected time; then the choices that passes noted. */
-#include "gen/emit.h"
+#include "gen/bytes.h"
 
-const char *gen_poly_text(Job *job, const Prog *prog, Poly poly) {
-    const char **names = IR_NEW_ARRAY(job, const char *, prog->dims.count + 1);
-    for (uint32_t i = 0; i < prog->dims.count; i++) names[i] = prog->dims.at[i].name;
-    Text text = ir_text(job);
-    ir_poly_print(&text, poly, names, prog->dims.count);
-    return ir_text_string(&text);
-}
-
-/* Elements that an access touches, each counted once. */
-static Poly access_elements(Job *job, const Prog *prog, const Nest *nest, const Access *access, bool *overflow) {
-    Poly count = ir_poly_int(job, 1);
-    for (uint32_t a = 0; a < nest->axis_count; a++)
-        if (!ir_size_is(access->stride[a], 0))
-            count = ir_poly_mul(job, count, ir_size_poly(job, prog, nest->axes[a].extent), overflow);
-    return count;
-}
-
-Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step) {
-    const Prog *prog = unit->prog;
-    const Nest *nest = &prog->nests.at[step->nest];
-    bool overflow = false, *counted = IR_NEW_ARRAY(job, bool, nest->accesses.count);
-    Poly bytes = ir_poly_int(job, 0);
-    for (uint32_t i = 0; i < nest->stmts.count; i++) {
-        const Stmt *stmt = &nest->stmts.at[i];
-        if ((stmt->op != OP_LOAD && stmt->op != OP_STORE) || (stmt->op == OP_LOAD && counted[stmt->access])) continue;
-        if (stmt->op == OP_LOAD) counted[stmt->access] = true;
-        const Access *access = &nest->accesses.at[stmt->access];
-        const Buf *buf = &prog->bufs.at[access->buf];
-        if (buf->kind == BUF_SCALAR) continue;
-        Poly elements = access_elements(job, prog, nest, access, &overflow);
-        elements = ir_poly_mul(job, elements, ir_poly_int(job, ir_dtype(buf->dtype)->bytes), &overflow);
-        bytes = ir_poly_add(job, bytes, elements, &overflow);
-    }
-    return bytes;
-}
-
-/* The any dims by hint, else max, else 1024; says in `text` which. */
-static int64_t *guess_dims(Job *job, const Prog *prog, Text *text) {
-    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1);
-    for (uint32_t i = 0; i < prog->dims.count; i++) {
-        const Dim *dim = &prog->dims.at[i];
-        dims[i] = dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : 1024;
-        ir_text_format(text, "%s%s=%lld", i ? ", " : "", dim->name, (long long)dims[i]);
-    }
-    return dims;
-}
+#include <string.h>
 
 static void put_tile(Text *text, const Step *step) {
     const Tile *tile = &step->tile;
@@ -81,13 +36,10 @@ static void put_guards(Text *text, const Unit *unit, const Step *step) {
 }
 
 static void put_bytes(Text *text, const Unit *unit, const Step *step) {
-    Job *job = text->job;
-    Poly bytes = gen_step_bytes(job, unit, step);
-    Text where = ir_text(job);
-    int64_t *dims = guess_dims(job, unit->prog, &where), value;
-    ir_text_format(text, "  bytes      %s", gen_poly_text(job, unit->prog, bytes));
-    if (ir_poly_eval(bytes, dims, unit->prog->dims.count, NULL, 0, &value)) {
-        if (where.count > 0) ir_text_format(text, " = %lld with %s", (long long)value, ir_text_string(&where));
+    Poly bytes = gen_step_bytes(text->job, unit, step);
+    ir_text_format(text, "  bytes      %s", gen_bytes_text(text->job, unit, bytes));
+    int64_t value = gen_bytes_guess(text->job, unit, bytes);
+    if (value < IR_MAX_EXTENT) {
         const Target *target = unit->options.target ? unit->options.target : gen_target(90);
         double us = (double)value / (target->dram_gbs * 1e3);
         double tenths = us < 1e12 ? (double)(int64_t)(us * 10 + 0.5) / 10 : us;
@@ -98,6 +50,16 @@ static void put_bytes(Text *text, const Unit *unit, const Step *step) {
         ir_text_format(text, " GB/s, the copy rate of %s; a launch adds about 1 us", target->name);
     }
     ir_text_put(text, "\n");
+}
+
+static void put_reports(Text *text, const Unit *unit, const char *pass, const char *heading) {
+    bool any = false;
+    for (uint32_t i = 0; i < unit->reports.count; i++) {
+        if (strcmp(unit->reports.at[i].pass, pass)) continue;
+        if (!any) ir_text_format(text, "\n%s\n", heading);
+        any = true;
+        ir_text_format(text, "  %s\n", unit->reports.at[i].text);
+    }
 }
 
 void gen_explain(Text *text, const Unit *unit) {
@@ -114,8 +76,8 @@ void gen_explain(Text *text, const Unit *unit) {
         put_guards(text, unit, step);
         put_bytes(text, unit, step);
     }
-    if (unit->reports.count > 0) ir_text_put(text, "\nfusions\n");
-    for (uint32_t i = 0; i < unit->reports.count; i++) ir_text_format(text, "  %s\n", unit->reports.at[i].text);
+    put_reports(text, unit, "fuse", "fusions");
+    put_reports(text, unit, "cut", "cuts");
     if (unit->plan->choices.count > 0) ir_text_put(text, "\nchoices\n");
     for (uint32_t i = 0; i < unit->plan->choices.count; i++)
         ir_text_format(text, "  %s\n", unit->plan->choices.at[i].text);

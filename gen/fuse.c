@@ -1,11 +1,11 @@
 /* fuse: nests into groups that load each element once.
  *
- * needs   classified nests in topological order
- * gives   one nest where two of class POINTWISE, INNER or ROW had equal axes and were linked: vertically, one reads at
- *         every point the tmp element that the other stores there; or horizontally, both make the same full read. A
- *         joined nest that reduces is ROW. Tmp buffers that nobody reads any more are gone. What was joined and what
- *         was not, with gate and numbers, stands in unit->reports
- * breaks  "one reduction a nest"
+ * needs   classified nests in topological order, sums across rows in parts
+ * gives   sums in parts of which one is enough whole again; one nest where two of class POINTWISE, INNER, MIXED or ROW
+ *         (or POINTWISE and OUTER, or FINALIZE) had equal axes and were linked: vertically, one reads at every point
+ * the tmp element that the other stores there; or horizontally, both make the same full read, or add up equal parts. A
+ * joined nest that reduces is ROW, or stays OUTER or FINALIZE. Tmp buffers that nobody reads any more are gone. What
+ * was joined and what was not, with gate and numbers, stands in unit->reports breaks  "one reduction a nest"
  *
  * Gates: equal axes and maps; the nest graph stays acyclic; memory overwritten in place is read by the store's map
  * alone, before the store, which comes behind all that may read it again; at most `fuse_statements` statements and
@@ -13,6 +13,7 @@
 #include "gen/gen.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
+#include "gen/partial.h"
 
 #include <string.h>
 
@@ -34,7 +35,23 @@ typedef struct Fuse {
     bool *later;               /* of the nest i at hand: what has to run after it, directly or not */
 } Fuse;
 
-static bool may_join(NestClass class) { return class == CLASS_POINTWISE || class == CLASS_INNER || class == CLASS_ROW; }
+/* Rows join rows, sums across rows each other, sums of parts each other; pointwise work joins either kind of loop. */
+static bool may_join(NestClass a, NestClass b) {
+    enum { ROWS = 1, COLUMNS = 2, PARTS = 4 };
+    static const int kinds[CLASS_COUNT] = {[CLASS_POINTWISE] = ROWS | COLUMNS,
+                                           [CLASS_INNER] = ROWS,
+                                           [CLASS_MIXED] = ROWS,
+                                           [CLASS_ROW] = ROWS,
+                                           [CLASS_OUTER] = COLUMNS,
+                                           [CLASS_FINALIZE] = PARTS};
+    return (kinds[a] & kinds[b]) != 0;
+}
+
+static NestClass joined_class(const Nest *a, const Nest *b, const Nest *joined) {
+    if (a->class == CLASS_FINALIZE || a->class == CLASS_OUTER) return a->class;
+    if (b->class == CLASS_OUTER) return b->class;
+    return gen_nest_reduces(joined) ? CLASS_ROW : CLASS_POINTWISE;
+}
 
 static bool reads_tmp_of(const Fuse *fuse, uint32_t a, const Nest *b) {
     for (uint32_t i = 0; i < b->stmts.count; i++) {
@@ -45,24 +62,15 @@ static bool reads_tmp_of(const Fuse *fuse, uint32_t a, const Nest *b) {
     return false;
 }
 
-/* The value that a stores where b's load reads, or IR_NONE. */
-static uint32_t stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load) {
-    const Access *access = &b->accesses.at[load->access];
-    if (prog->bufs.at[access->buf].kind != BUF_TMP) return IR_NONE;
-    const Stmt *store = gen_nest_store(a, access->buf);
-    if (!store || !gen_same_access(a, &a->accesses.at[store->access], access)) return IR_NONE;
-    return store->arg[0];
-}
-
-static bool same_maps(const Fuse *fuse, uint32_t first, const Nest *b) {
+/* a: nest `first`, its axes turned perhaps. */
+static bool same_maps(const Fuse *fuse, uint32_t first, const Nest *a, const Nest *b) {
     const Prog *prog = fuse->prog;
-    const Nest *a = &prog->nests.at[first];
     for (uint32_t i = 0; i < b->stmts.count; i++) {
         const Stmt *stmt = &b->stmts.at[i];
         if (stmt->op != OP_LOAD) continue;
         uint32_t buf = b->accesses.at[stmt->access].buf;
         if (prog->bufs.at[buf].kind == BUF_TMP && fuse->writer[buf] == first &&
-            stored_value(prog, a, b, stmt) == IR_NONE)
+            gen_stored_value(prog, a, b, stmt) == IR_NONE)
             return false;
     }
     return true;
@@ -105,7 +113,8 @@ static void find_order(Fuse *fuse) {
     for (uint32_t n = 0; n < count; n++) {
         const Nest *nest = &prog->nests.at[n];
         for (uint32_t i = 0; i < nest->stmts.count; i++)
-            if (nest->stmts.at[i].op == OP_STORE) writer[nest->accesses.at[nest->stmts.at[i].access].buf] = n;
+            if (nest->stmts.at[i].op == OP_STORE || nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE)
+                writer[nest->accesses.at[nest->stmts.at[i].access].buf] = n;
     }
     for (uint32_t n = 0; n < count; n++) {
         const Nest *nest = &prog->nests.at[n];
@@ -137,47 +146,6 @@ static bool makes_cycle(const Fuse *fuse, uint32_t i, uint32_t j) {
     return false;
 }
 
-static bool overwrites(const Prog *prog, const Nest *nest, const Stmt *stmt) {
-    return stmt->op == OP_STORE && prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
-}
-
-/* Adds the statements of `from`; with `first`, whose statements are there already as first_id, loads of what it stored
- * become the values themselves. Stores in place wait for a second call. */
-static void add_stmts(Fuse *fuse, Nest *to, const Nest *from, const Nest *first, const uint32_t *first_id, uint32_t *id,
-                      bool in_place) {
-    for (uint32_t i = 0; i < from->stmts.count; i++) {
-        Stmt stmt = from->stmts.at[i];
-        if (overwrites(fuse->prog, from, &stmt) != in_place) continue;
-        uint32_t value = first && stmt.op == OP_LOAD ? stored_value(fuse->prog, first, from, &stmt) : IR_NONE;
-        if (value != IR_NONE) {
-            id[i] = first_id[value];
-            continue;
-        }
-        for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
-        if (stmt.access != IR_NONE) {
-            Access access = from->accesses.at[stmt.access];
-            if (access.index != IR_NONE) access.index = id[access.index];
-            stmt.access = ir_nest_add_access(fuse->job, to, &access);
-        }
-        id[i] = ir_nest_add(fuse->job, to, &stmt);
-    }
-}
-
-static Nest join(Fuse *fuse, const Nest *a, const Nest *b) {
-    Nest nest = *a;
-    memset(&nest.stmts, 0, sizeof nest.stmts);
-    memset(&nest.accesses, 0, sizeof nest.accesses);
-    uint32_t *a_id = IR_NEW_ARRAY(fuse->job, uint32_t, a->stmts.count + 1);
-    uint32_t *b_id = IR_NEW_ARRAY(fuse->job, uint32_t, b->stmts.count + 1);
-    add_stmts(fuse, &nest, a, NULL, NULL, a_id, false);
-    add_stmts(fuse, &nest, b, a, a_id, b_id, false);
-    add_stmts(fuse, &nest, a, NULL, NULL, a_id, true);
-    add_stmts(fuse, &nest, b, a, a_id, b_id, true);
-    nest.class = gen_nest_reduces(&nest) ? CLASS_ROW : CLASS_POINTWISE;
-    nest.name = ir_format(fuse->job, "%s %s", a->name, b->name);
-    return nest;
-}
-
 static int64_t count_statements(const Prog *prog, const Nest *nest) {
     int64_t count = 0;
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
@@ -193,25 +161,101 @@ static int64_t count_reads(const Nest *nest) {
     return count;
 }
 
+/* ---- pointwise work in the loops of a sum across rows ---- */
+
+/* Which axis of the nest stands for each of the others', by a read of the same elements. */
+static bool match_axes(const Nest *like, const Nest *nest, uint32_t *source) {
+    for (uint32_t i = 0; i < like->stmts.count; i++) {
+        if (!ir_is_full_read(like, &like->stmts.at[i])) continue;
+        const Access *full = &like->accesses.at[like->stmts.at[i].access];
+        for (uint32_t k = 0; k < nest->stmts.count; k++) {
+            const Access *load = &nest->accesses.at[nest->stmts.at[k].access];
+            if (nest->stmts.at[k].op != OP_LOAD || load->buf != full->buf || !ir_size_equal(load->offset, full->offset))
+                continue;
+            uint32_t taken = 0, matched = 0;
+            for (uint32_t a = 0; a < like->axis_count; a++)
+                for (uint32_t b = 0; b < nest->axis_count; b++) {
+                    if (taken >> b & 1 || !ir_size_equal(full->stride[a], load->stride[b]) ||
+                        !ir_size_equal(like->axes[a].extent, nest->axes[b].extent))
+                        continue;
+                    source[a] = b;
+                    taken |= (uint32_t)1 << b;
+                    matched++;
+                    break;
+                }
+            if (matched == like->axis_count) return true;
+        }
+    }
+    return false;
+}
+
+/* The pointwise nest with the axes of the other in its order; false where it has them already, or has others. */
+static bool turn_to(Fuse *fuse, const Nest *like, const Nest *nest, Nest *turned) {
+    uint32_t source[IR_MAX_AXES];
+    if (like->axis_count != nest->axis_count || !match_axes(like, nest, source)) return false;
+    AxisChange change = {.axis_count = like->axis_count, .row_count = like->row_count};
+    for (uint32_t a = 0; a < like->axis_count; a++) {
+        change.axes[a] = like->axes[a];
+        change.mask[source[a]] = (uint32_t)1 << a;
+        change.source[a] = source[a];
+        change.factor[a] = ir_poly_int(fuse->job, 1);
+    }
+    *turned = *nest;
+    gen_nest_change_axes(fuse->job, fuse->prog, turned, &change);
+    return true;
+}
+
+/* ---- parts ---- */
+
+/* They add up as many parts of as many columns. */
+static bool are_parts_alike(const Nest *a, const Nest *b) {
+    return a->class == CLASS_FINALIZE && b->class == CLASS_FINALIZE && gen_same_axes(a, b);
+}
+
+static const Stmt *find_partial(const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
+    return NULL;
+}
+
+/* What is made in parts is consumed along the same axes in the same parts, and nothing is made whole beside it. */
+static bool same_parts(const Prog *prog, const Nest *a, const Nest *b) {
+    const Stmt *x = find_partial(a), *y = find_partial(b);
+    if (!x || !y) return !x && !y;
+    const Buf *p = &prog->bufs.at[a->accesses.at[x->access].buf], *q = &prog->bufs.at[b->accesses.at[y->access].buf];
+    return x->consumed == y->consumed && ir_size_equal(p->extent[0], q->extent[0]);
+}
+
 /* Whether nests i < j are linked, and the gate that keeps them apart. When none does, *nest is the joined one. */
 static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) {
     const Nest *a = &fuse->prog->nests.at[i], *b = &fuse->prog->nests.at[j];
     *gate = (Gate){0};
     bool ordered = fuse->after[i * fuse->prog->nests.count + j];
-    if (!(ordered && reads_tmp_of(fuse, i, b)) && !gen_share_full_read(a, b)) return false;
-    if (!may_join(a->class) || !may_join(b->class))
+    const Mark mark = ir_mark(fuse->job);
+    Nest turned;
+    if (a->class == CLASS_OUTER && b->class == CLASS_POINTWISE && turn_to(fuse, a, b, &turned))
+        b = &turned;
+    else if (a->class == CLASS_POINTWISE && b->class == CLASS_OUTER && turn_to(fuse, b, a, &turned))
+        a = &turned;
+    if (!(ordered && reads_tmp_of(fuse, i, b)) && !gen_share_full_read(a, b) && !are_parts_alike(a, b)) return false;
+    if (!may_join(a->class, b->class))
         gate->name = "class";
     else if (!gen_same_axes(a, b))
         gate->name = "axes";
-    else if (!same_maps(fuse, i, b))
+    else if (!same_parts(fuse->prog, a, b))
+        gate->name = "parts";
+    else if (!same_maps(fuse, i, a, b))
         gate->name = "map";
     else if (!alias_allows(fuse->prog, a, b))
         gate->name = "alias";
     else if (makes_cycle(fuse, i, j))
         gate->name = "cycle";
-    if (gate->name) return true;
-    Mark mark = ir_mark(fuse->job);
-    *nest = join(fuse, a, b);
+    if (gate->name) {
+        ir_reset(fuse->job, mark);
+        return true;
+    }
+    *nest = gen_join_nests(fuse->job, fuse->prog, a, b);
+    nest->class = joined_class(a, b, nest);
     int64_t statements = count_statements(fuse->prog, nest), reads = count_reads(nest);
     if (statements > fuse->statements)
         *gate = (Gate){"statements", statements, fuse->statements};
@@ -275,20 +319,62 @@ static void report_refusals(Fuse *fuse) {
     }
 }
 
+/* Refusals found before nests changed hold no more. */
+static void drop_refusals(Unit *unit) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < unit->reports.count; i++) {
+        const Report *report = &unit->reports.at[i];
+        if (strcmp(report->pass, "fuse") || !report->gate) unit->reports.at[kept++] = *report;
+    }
+    unit->reports.count = kept;
+}
+
+static const char *unused_name(const Fuse *fuse, uint32_t *number) {
+    for (;;) {
+        const char *name = ir_format(fuse->job, "f%u", (*number)++);
+        uint32_t i = 0;
+        while (i < fuse->prog->nests.count && strcmp(fuse->prog->nests.at[i].name, name)) i++;
+        if (i == fuse->prog->nests.count) return name;
+    }
+}
+
 /* Joined nests are called f0, f1, ... */
 static void name_joined(Fuse *fuse) {
-    uint32_t count = 0;
+    uint32_t number = 0;
     for (uint32_t i = 0; i < fuse->prog->nests.count; i++) {
         Nest *nest = &fuse->prog->nests.at[i];
         if (!strchr(nest->name, ' ')) continue;
         const char *from = nest->name;
-        nest->name = ir_format(fuse->job, "f%u", count++);
+        nest->name = unused_name(fuse, &number);
         *IR_PUSH(fuse->job, &fuse->unit->reports) =
             (Report){.pass = "fuse", .nests = from, .text = ir_format(fuse->job, "%s joins %s", nest->name, from)};
     }
 }
 
+/* ---- one part ---- */
+
+/* Sums in parts of which one is enough are whole again. */
+static void unite_single_parts(Job *job, Unit *unit) {
+    Prog *prog = unit->prog;
+    bool united = false;
+    for (uint32_t n = 0; n + 1 < prog->nests.count; n++) {
+        const Stmt *partial;
+        Nest *nest = &prog->nests.at[n];
+        if (!gen_is_parts_of(nest, nest + 1, &partial) || !gen_one_part(job, unit, nest, partial->consumed)) continue;
+        const uint32_t consumed = partial->consumed;
+        *nest = gen_unite_parts(job, nest, nest + 1, partial);
+        nest->class = gen_class_by_strides(job, prog, nest, consumed); /* long rows were in parts too */
+        memmove(nest + 1, nest + 2, (prog->nests.count - n - 2) * sizeof *nest);
+        prog->nests.count--;
+        united = true;
+        *IR_PUSH(job, &unit->reports) =
+            (Report){.pass = "fuse", .nests = nest->name, .text = ir_format(job, "%s has one part", nest->name)};
+    }
+    if (united) gen_tidy(job, prog);
+}
+
 void gen_fuse(Job *job, Unit *unit) {
+    unite_single_parts(job, unit);
     const char *mode = gen_knob_text(&unit->options, KNOB_FUSE, NULL);
     if (mode && !strcmp(mode, "off")) return;
     Fuse fuse = {.job = job, .unit = unit, .prog = unit->prog};
@@ -311,6 +397,7 @@ void gen_fuse(Job *job, Unit *unit) {
         }
     }
     name_joined(&fuse);
+    drop_refusals(unit);
     report_refusals(&fuse);
     gen_tidy(job, unit->prog);
 }

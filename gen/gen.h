@@ -66,7 +66,7 @@ typedef struct Source {
 typedef struct Report {
     const char *pass;
     const char *nests; /* which, "n0 n1" */
-    const char *gate;  /* what decided: "cycle", "axes", "statements", "reads", "alias", "class"; NULL: it was done */
+    const char *gate;  /* what decided: "cycle", "axes", "statements", "reads", "alias", "class", "bytes"; NULL: done */
     int64_t number;    /* what was found; 0 where the gate has none */
     int64_t limit;     /* what the gate allows */
     const char *text;  /* the whole as one line */
@@ -108,11 +108,9 @@ void gen_print(Text *text, const Unit *unit, uint32_t pass);
 /* For people: classes, fusions made and refused with their reasons, strategy, knobs, bytes and expected time.
  * (gen/explain.c) */
 void gen_explain(Text *text, const Unit *unit);
-/* Longest chain of combines for each value of unit->expanded, from the plan (EvalInput.depth). */
-uint32_t *gen_depths(Job *job, const Unit *unit);
-
-/* Refuses, at its place, what the language has and no pass can generate yet (STATUS_UNAVAILABLE). */
-void gen_check_generated(Job *job, const Graph *graph);
+/* Longest chain of combines for each value of unit->expanded, from the plan (EvalInput.depth), in a launch with these
+ * dims and part counts of the Prog; NULL: what is known without. */
+uint32_t *gen_depths(Job *job, const Unit *unit, const int64_t *dims, const int64_t *parts);
 
 /* The passes. Contracts stand at the head of each file. */
 void gen_parse(Job *job, Unit *unit);
@@ -121,7 +119,9 @@ void gen_simplify(Job *job, Unit *unit);
 void gen_lower(Job *job, Unit *unit);
 void gen_axes(Job *job, Unit *unit);
 void gen_classify(Job *job, Unit *unit);
-void gen_fuse(Job *job, Unit *unit);
+void gen_partial(Job *job, Unit *unit);
+void gen_fuse(Job *job, Unit *unit); /* may run again after a pass that changed nests */
+void gen_cut(Job *job, Unit *unit);
 void gen_schedule(Job *job, Unit *unit);
 void gen_emit(Job *job, Unit *unit);
 

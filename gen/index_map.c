@@ -64,6 +64,14 @@ const Map *gen_map_root(Job *job, const Extents *root, const Atoms *atoms, const
     return map;
 }
 
+/* Dim `to` of the result is dim `from` of the map. */
+static void take_dim(Map *result, uint32_t to, const Map *map, uint32_t from) {
+    result->dim[to] = map->dim[from];
+    if (!map->gather.is || map->gather.dim != from) return;
+    result->gather = map->gather;
+    result->gather.dim = (uint8_t)to;
+}
+
 const Map *gen_map_operand(Job *job, const Map *map, const Extents *user, const Extents *arg) {
     bool same = user->rank == arg->rank;
     for (uint8_t d = 0; same && d < arg->rank; d++) same = ir_poly_equal(user->extent[d], arg->extent[d]);
@@ -71,27 +79,46 @@ const Map *gen_map_operand(Job *job, const Map *map, const Extents *user, const 
     Map *result = IR_NEW(job, Map);
     result->rank = arg->rank;
     for (uint8_t d = 0; d < arg->rank; d++) {
-        if (!gen_poly_is(arg->extent[d], 1)) result->dim[d] = map->dim[d + user->rank - arg->rank];
+        if (!gen_poly_is(arg->extent[d], 1)) take_dim(result, d, map, (uint32_t)(d + user->rank - arg->rank));
     }
     return result;
 }
 
-const Map *gen_map_index(Job *job, const Map *map, const Item *items, uint32_t count) {
+const Map *gen_map_gathered(Job *job, const Map *map, const Item *items, uint32_t count, uint8_t rank) {
+    Map *result = IR_NEW(job, Map);
+    uint32_t from = 0;
+    result->rank = rank;
+    for (uint32_t i = 0; i < count && items[i].kind != ITEM_GATHER; i++) from += items[i].kind != ITEM_AT;
+    for (uint8_t d = 0; d < rank; d++) take_dim(result, d, map, from + d);
+    return result;
+}
+
+const Map *gen_map_index(Job *job, const Map *map, const Item *items, uint32_t count, const Gather *gather,
+                         uint8_t rank) {
     Map *result = IR_NEW(job, Map);
     uint32_t from = 0;
     for (uint32_t i = 0; i < count; i++) {
+        uint32_t to = result->rank;
+        if (items[i].kind != ITEM_NEW_AXIS) result->rank++;
         switch (items[i].kind) {
         case ITEM_NEW_AXIS: from++; break;
         case ITEM_RANGE:
-            result->dim[result->rank] = map->dim[from++];
-            result->dim[result->rank].offset = gen_poly_add(job, result->dim[result->rank].offset, items[i].start);
-            result->rank++;
+            take_dim(result, to, map, from++);
+            result->dim[to].offset = gen_poly_add(job, result->dim[to].offset, items[i].start);
             break;
-        case ITEM_AT: result->dim[result->rank++].offset = items[i].start; break;
-        case ITEM_GATHER: IR_BREACH(job, "a gather has no affine map");
+        case ITEM_AT: result->dim[to].offset = items[i].start; break;
+        case ITEM_GATHER: from += rank; break;
         }
     }
     IR_REQUIRE(job, from == map->rank);
+    for (uint32_t i = 0, to = 0; gather && i < count; i++) {
+        if (items[i].kind == ITEM_GATHER) {
+            if (result->gather.is) return NULL;
+            result->gather = *gather;
+            result->gather.dim = (uint8_t)to;
+        }
+        to += items[i].kind != ITEM_NEW_AXIS;
+    }
     return result;
 }
 
@@ -162,10 +189,16 @@ ReshapeResult gen_map_reshape(Job *job, const Map *map, const Extents *user, con
         Poly step;
         uint32_t home = 0;
         while (home < arg->rank && !within(job, arg, stride, home, from[d], user->extent[d], &step)) home++;
+        bool gathered = map->gather.is && map->gather.dim == d;
         if (home < arg->rank) {
             add_form(job, &to->dim[home], &map->dim[d], step, axis_count);
+            if (!gathered) continue;
+            to->gather = map->gather;
+            to->gather.dim = (uint8_t)home;
+            to->gather.factor = gen_poly_mul(job, to->gather.factor, step);
             continue;
         }
+        if (gathered) return RESHAPE_IMPOSSIBLE;
         if (!is_complete(job, &map->dim[d], axes, axis_count, user->extent[d])) return RESHAPE_IMPOSSIBLE;
         for (uint32_t i = 0; i < axis_count; i++) {
             if (!map->dim[d].stride[i].count || gen_poly_is(axes[i], 1)) continue;
@@ -185,7 +218,10 @@ Affine gen_map_address(Job *job, const Map *map, const Poly *stride) {
 
 bool gen_map_equal(const Map *a, const Map *b) {
     if (a == b) return true;
-    if (a->rank != b->rank) return false;
+    if (a->rank != b->rank || a->gather.is != b->gather.is) return false;
+    if (a->gather.is && (a->gather.dim != b->gather.dim || a->gather.index != b->gather.index ||
+                         !ir_poly_equal(a->gather.factor, b->gather.factor)))
+        return false;
     for (uint32_t d = 0; d < a->rank; d++) {
         if (!ir_poly_equal(a->dim[d].offset, b->dim[d].offset)) return false;
         for (uint32_t i = 0; i < IR_MAX_AXES; i++)

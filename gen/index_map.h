@@ -15,9 +15,19 @@ typedef struct Affine { /* offset + sum of axis*stride */
     Poly stride[IR_MAX_AXES];
 } Affine;
 
+/* A value that picks by an index tensor is read at a gathered index too. */
+typedef struct Gather {
+    bool is;
+    uint8_t dim;    /* of the map: its form plus index*factor */
+    uint32_t index; /* statement of the nest */
+    Poly factor;
+    Poly extent; /* the index is below it */
+} Gather;
+
 typedef struct Map {
     uint8_t rank;
     Affine dim[IR_MAX_RANK];
+    Gather gather;
 } Map;
 
 /* An axis of a nest before it has a letter: a digit of one dim of the nest's root value. */
@@ -55,8 +65,12 @@ void gen_atoms_split(Job *job, Atoms *atoms, Split split);
 const Map *gen_map_root(Job *job, const Extents *root, const Atoms *atoms, const uint32_t *axis);
 /* An operand of elementwise work: trailing dims aligned, dims of extent 1 at 0. */
 const Map *gen_map_operand(Job *job, const Map *map, const Extents *user, const Extents *arg);
-/* items have ranges, single indices and new axes, their polynomials folded. */
-const Map *gen_map_index(Job *job, const Map *map, const Item *items, uint32_t count);
+/* The polynomials of items are folded. Where one gathers, *gather is by what (dim is set here), and rank that of the
+ * index tensor, at whose map (gen_map_gathered) the index was computed. NULL: two index tensors pick at once. */
+const Map *gen_map_index(Job *job, const Map *map, const Item *items, uint32_t count, const Gather *gather,
+                         uint8_t rank);
+/* Where the index tensor of the items is read. */
+const Map *gen_map_gathered(Job *job, const Map *map, const Item *items, uint32_t count, uint8_t rank);
 /* `axes` are the nest's axes' extents; a split names an axis of the nest. */
 ReshapeResult gen_map_reshape(Job *job, const Map *map, const Extents *user, const Extents *arg, const Poly *axes,
                               uint32_t axis_count, const Map **result, Split *split);

@@ -78,7 +78,7 @@ static void check_reads(Front *front, const Tensor *output, uint32_t id, bool re
         if (!reads(value, id)) continue;
         if (value->op == OP_RESHAPE)
             check_reads(front, output, i, true);
-        else if (value->op == OP_INDEX)
+        else if (value->op == OP_INDEX && value->arg[0] == id)
             check_index(front, output, value, reshaped);
         else if (!is_whole(front, input, output->inplace_items, output->inplace_item_count))
             refuse_read(front, output, value->place, "a read takes all of it, the store a slice");

@@ -58,10 +58,11 @@ static bool takes(const Step *step, KnobScope scope, const char *value) {
     return scope == KNOB_OF_KERNELS || (scope == KNOB_OF_POINTWISE) == pointwise;
 }
 
-static const char *const wanted[] = {[KNOB_OF_KERNELS] = "any would",
-                                     [KNOB_IS_STRATEGY] = "pointwise kernels and those that work by rows are apart",
-                                     [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
-                                     [KNOB_OF_POINTWISE] = "pointwise ones would"};
+static const char *const wanted[] = {
+    [KNOB_OF_KERNELS] = "any would",
+    [KNOB_IS_STRATEGY] = "pointwise kernels, those that work by rows and those that work by columns are apart",
+    [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
+    [KNOB_OF_POINTWISE] = "pointwise ones would"};
 
 static void check_met(Job *job, const Unit *unit, const Setting *setting) {
     size_t kernel_count;

@@ -1,6 +1,7 @@
 /* In: the plan. Out: the launcher at the end of a .cu file, seen by nvcc alone, and its header. It evaluates the plan's
  * sizes, guards and grids as the library does. Arguments: inputs, outputs, any dims, scalars, each in file order. */
 #include "gen/emit.h"
+#include "gen/workspace.h"
 
 #include <string.h>
 
@@ -118,6 +119,8 @@ static const char *pointer_c(Job *job, const Unit *unit, uint32_t id) {
     if (graph && buf->kind == BUF_IN) name = c_name(job, "in_", graph->inputs.at[buf->tensor].name);
     if (graph && buf->kind == BUF_OUT) name = c_name(job, "out_", graph->outputs.at[buf->tensor].name);
     const char *constant = buf->kind == BUF_IN ? "const " : "";
+    if (buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE)
+        return ir_format(job, "(%s *)((char *)workspace + place[%u])", type, unit->plan->room_of[id]);
     if (ir_size_is(buf->offset, 0)) return ir_format(job, "(%s%s *)%s", constant, type, name);
     return ir_format(job, "(%s%s *)%s + (%s)", constant, type, name, size_c(job, unit->prog, buf->offset));
 }
@@ -129,6 +132,97 @@ static const char *param_c(Job *job, const Unit *unit, const Param *param) {
     const char *name = unit->graph ? unit->graph->scalars.at[buf->tensor].name : buf->name;
     return ir_format(job, "(%s)%s", gen_compute_type(buf->dtype), c_name(job, "c_", name));
 }
+
+/* ---- the workspace (gen/workspace.c evaluates the same) ---- */
+
+static const char *ceil_c(Job *job, const Prog *prog, Poly poly, int64_t each) {
+    const char *text = poly_c(job, prog, poly);
+    return each == 1 ? text : ir_format(job, "ng_ceil(%s, %lld)", text, (long long)each);
+}
+
+/* The part counts as constants P0, P1, ... of a function that has the dims. */
+static void put_parts(Job *job, const Unit *unit, bool most, Text *out) {
+    for (uint32_t k = 0; k < unit->prog->parts.count; k++) {
+        const PartCount *part = &unit->plan->parts[k];
+        bool alone = most && !ir_poly_is_int(part->beside, NULL);
+        ir_text_format(out, "    const int64_t %s = ng_parts(%s, %s, %lld * ng_sms());\n", unit->prog->parts.at[k],
+                       ceil_c(job, unit->prog, part->units, part->units_each),
+                       alone ? "1" : ceil_c(job, unit->prog, part->beside, part->beside_each),
+                       (long long)part->ctas_per_sm);
+    }
+}
+
+static void put_part_helpers(Text *out) {
+    ir_text_put(out, "static int64_t ng_ceil(int64_t a, int64_t b) { return a / b + (a % b != 0); }\n"
+                     "static int64_t ng_sms(void) {\n"
+                     "    int device = 0, sms = 1;\n"
+                     "    if (cudaGetDevice(&device) == cudaSuccess)\n"
+                     "        (void)cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);\n"
+                     "    return sms;\n"
+                     "}\n"
+                     "// as many parts as there are, but no more than fill ctas with so many beside each\n"
+                     "static int64_t ng_parts(int64_t parts, int64_t beside, int64_t ctas) {\n"
+                     "    if (beside > 1) ctas /= beside;\n"
+                     "    if (ctas < 1) ctas = 1;\n"
+                     "    return parts < ctas ? parts : ctas;\n"
+                     "}\n\n");
+}
+
+/* Fills the places of the rooms and returns the bytes of all. */
+static void put_places(Job *job, const Unit *unit, const ArgumentList *dims, Text *out) {
+    const Plan *plan = unit->plan;
+    if (unit->prog->parts.count) put_part_helpers(out);
+    ir_text_format(out, "static size_t %s_places(", c_name(job, "", unit->prog->name));
+    for (uint32_t i = 0; i < dims->count; i++) ir_text_format(out, "int64_t %s, ", dims->at[i].name);
+    ir_text_put(out, "size_t *place) {\n    size_t most, end = 0;\n");
+    for (uint32_t i = 0; i < dims->count; i++) ir_text_format(out, "    (void)%s;\n", dims->at[i].name);
+    put_parts(job, unit, true, out);
+    for (uint32_t k = 0; k < unit->prog->parts.count; k++)
+        ir_text_format(out, "    (void)%s;\n", unit->prog->parts.at[k]);
+    for (uint32_t r = 0; r < plan->rooms.count; r++) {
+        ir_text_format(out, "    place[%u] = end;\n    most = 0;\n", r);
+        for (uint32_t i = 0; i < plan->rooms.at[r].sizes.count; i++) {
+            const char *bytes = poly_c(job, unit->prog, plan->rooms.at[r].sizes.at[i]);
+            ir_text_format(out, "    if ((size_t)(%s) > most) most = (size_t)(%s);\n", bytes, bytes);
+        }
+        ir_text_format(out, "    end += (most + %d) / %d * %d;\n", GEN_WORKSPACE_ALIGN - 1, GEN_WORKSPACE_ALIGN,
+                       GEN_WORKSPACE_ALIGN);
+    }
+    ir_text_put(out, "    return end;\n}\n\n");
+}
+
+static const char *places_call(Job *job, const Unit *unit, const ArgumentList *dims) {
+    Text text = ir_text(job);
+    ir_text_format(&text, "%s_places(", c_name(job, "", unit->prog->name));
+    for (uint32_t i = 0; i < dims->count; i++) ir_text_format(&text, "%s, ", dims->at[i].name);
+    ir_text_put(&text, "place)");
+    return ir_text_string(&text);
+}
+
+static void put_workspace_bytes(Job *job, const Unit *unit, const ArgumentList *dims, const char *signature,
+                                Text *out) {
+    ir_text_format(out, "extern \"C\" %s {\n", signature);
+    if (unit->plan->rooms.count == 0) {
+        for (uint32_t i = 0; i < dims->count; i++) ir_text_format(out, "    (void)%s;\n", dims->at[i].name);
+        ir_text_put(out, "    return 0;\n}\n\n");
+        return;
+    }
+    ir_text_format(out, "    size_t place[%u];\n    return %s;\n}\n\n", unit->plan->rooms.count,
+                   places_call(job, unit, dims));
+}
+
+/* At the head of the launch: places, and what a launch asks of the workspace. */
+static void put_workspace_check(Job *job, const Unit *unit, const ArgumentList *dims, Text *out) {
+    put_parts(job, unit, false, out);
+    if (unit->plan->rooms.count == 0) return;
+    ir_text_format(out, "    size_t place[%u];\n    const size_t needed = %s;\n", unit->plan->rooms.count,
+                   places_call(job, unit, dims));
+    ir_text_put(out, "    if (needed > 0 && (!workspace || workspace_bytes < needed)) return cudaErrorInvalidValue;\n");
+    ir_text_format(out, "    if (needed > 0 && (uintptr_t)workspace %% %d != 0) return cudaErrorMisalignedAddress;\n",
+                   GEN_WORKSPACE_ALIGN);
+}
+
+/* ---- steps ---- */
 
 static void put_guards(Job *job, const Unit *unit, const Step *step, const Variant *variant, Text *out) {
     for (uint32_t g = 0; g < variant->guard_count; g++) {
@@ -148,10 +242,12 @@ static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
     ir_text_format(out, "    {  // %s\n", unit->prog->nests.at[step->nest].name);
     ir_text_format(out, "        const int64_t units = %s;\n", poly_c(job, unit->prog, step->units));
     long long each = step->units_per_cta;
+    const char *parts = step->part == IR_NONE ? "" : ir_format(job, " * %s", unit->prog->parts.at[step->part]);
     if (each == 1)
-        ir_text_put(out, "        const int64_t blocks = units;\n");
+        ir_text_format(out, "        const int64_t blocks = units%s;\n", parts);
     else
-        ir_text_format(out, "        const int64_t blocks = units / %lld + (units %% %lld != 0);\n", each, each);
+        ir_text_format(out, "        const int64_t blocks = %sunits / %lld + (units %% %lld != 0)%s;\n",
+                       *parts ? "(" : "", each, each, *parts ? ir_format(job, ")%s", parts) : "");
     ir_text_put(out, "        if (blocks < 0 || blocks > 2147483647) return cudaErrorInvalidConfiguration;\n");
     ir_text_put(out, "        if (blocks > 0) {\n");
     for (uint32_t v = 0; v < step->variant_count; v++) {
@@ -265,13 +361,13 @@ void gen_emit_launcher(Job *job, const Unit *unit, Text *out) {
     add_dims(job, unit, &dims);
     ir_text_put(out, "#if defined(__NVCC__) && !defined(__CUDACC_RTC__)\n// ---- the launcher ----\n");
     ir_text_put(out, "#include <cuda_runtime.h>\n#include <stddef.h>\n#include <stdint.h>\n\n");
-    ir_text_format(out, "extern \"C\" %s {\n", ir_text_string(&workspace));
-    for (uint32_t i = 0; i < dims.count; i++) ir_text_format(out, "    (void)%s;\n", dims.at[i].name);
-    ir_text_format(out, "    return %s;\n}\n\n", poly_c(job, unit->prog, unit->plan->workspace_bytes));
+    if (unit->plan->rooms.count > 0) put_places(job, unit, &dims, out);
+    put_workspace_bytes(job, unit, &dims, ir_text_string(&workspace), out);
     ir_text_format(out, "extern \"C\" %s {\n", ir_text_string(&launch));
     for (uint32_t i = 0; i < all.count; i++) ir_text_format(out, "    (void)%s;\n", all.at[i].name);
     ir_text_put(out, "    (void)workspace;\n    (void)workspace_bytes;\n");
     put_checks(job, unit, out);
+    put_workspace_check(job, unit, &dims, out);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step(job, unit, &unit->plan->steps.at[s], out);
     ir_text_put(out, "    return cudaSuccess;\n}\n#endif\n");
 }

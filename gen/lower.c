@@ -1,6 +1,6 @@
 /* lower: Graph -> Prog.
  *
- * needs   a simplified Graph that gen_check_generated accepts
+ * needs   a simplified Graph
  * gives   one nest for each reduction and for each output that no reduction's nest carries; pointwise work is inline in
  *         each nest that needs it, carried values (gen/carry.c) go through tmp buffers. Fixed dims are numbers. Row
  *         axes are those that the reduction keeps, inner axes those that it consumes; of a pointwise nest the last axis
@@ -78,6 +78,13 @@ static uint32_t add_access(Builder *build, uint32_t buf, const Map *map, const P
     Affine address = gen_map_address(build->job, map, stride);
     Prog *prog = build->lower->prog;
     Access access = {.buf = buf, .index = IR_NONE, .index_stride = ir_size_int(0)};
+    if (map->gather.is && stride) {
+        const Gather *gather = &map->gather;
+        access.index = gather->index;
+        access.index_stride =
+            ir_prog_size(build->job, prog, gen_poly_mul(build->job, stride[gather->dim], gather->factor));
+        access.index_extent = ir_prog_size(build->job, prog, gather->extent);
+    }
     access.offset = ir_prog_size(build->job, prog, gen_poly_sub(build->job, address.offset, base));
     for (uint32_t i = 0; i < IR_MAX_AXES; i++) access.stride[i] = ir_prog_size(build->job, prog, address.stride[i]);
     return ir_nest_add_access(build->job, &build->nest, &access);
@@ -163,9 +170,15 @@ static uint32_t add_size(Builder *build, uint32_t id, Poly poly) {
     return ir_nest_add(build->job, &build->nest, &stmt);
 }
 
-/* An index along a dim from the nest's axes: sum of iota times stride, plus the offset. */
-static uint32_t add_iota(Builder *build, uint32_t id, const Affine *form) {
+/* An index along a dim from the nest's axes: sum of iota times stride, plus the offset, plus a gathered index. */
+static uint32_t add_iota(Builder *build, uint32_t id, const Affine *form, const Gather *gather) {
     uint32_t sum = form->offset.count ? add_size(build, id, form->offset) : IR_NONE;
+    if (gather->is) {
+        uint32_t term = gather->index;
+        if (!gen_poly_is(gather->factor, 1))
+            term = add_i64(build, id, OP_MUL, term, add_size(build, id, gather->factor));
+        sum = sum == IR_NONE ? term : add_i64(build, id, OP_ADD, sum, term);
+    }
     for (uint32_t i = 0; i < build->nest.axis_count; i++) {
         if (!form->stride[i].count) continue;
         Stmt iota = start_stmt(build, OP_IOTA, DTYPE_I64, id);
@@ -271,13 +284,30 @@ static uint32_t read_indexed(Builder *build, uint32_t id, const Map *map) {
     Lower *lower = build->lower;
     const Value *value = &lower->graph->values.at[id];
     Item *items = IR_NEW_ARRAY(build->job, Item, value->item_count);
+    Gather gather = {.factor = ir_poly_int(build->job, 1)};
+    uint32_t index = IR_NONE, dim = 0;
     for (uint32_t i = 0; i < value->item_count; i++) {
         items[i] = value->items[i];
-        if (items[i].kind == ITEM_GATHER)
-            ir_stop_at(build->job, STATUS_UNAVAILABLE, value->place, "not generated yet: an index by a tensor");
-        if (items[i].kind != ITEM_NEW_AXIS) items[i].start = gen_lower_poly(lower, items[i].start);
+        if (items[i].kind == ITEM_NEW_AXIS) continue;
+        if (items[i].kind == ITEM_GATHER) {
+            index = items[i].index;
+            gather.extent = lower->values[value->arg[0]].shape.extent[dim];
+        } else {
+            items[i].start = gen_lower_poly(lower, items[i].start);
+        }
+        dim++;
     }
-    const Map *own = gen_map_index(build->job, map, items, value->item_count);
+    uint8_t rank = 0;
+    if (index != IR_NONE) {
+        rank = lower->values[index].shape.rank;
+        gather.is = true;
+        gather.index = demand(build, index, gen_map_gathered(build->job, map, items, value->item_count, rank));
+        if (build->wants_split) return IR_NONE;
+    }
+    const Map *own = gen_map_index(build->job, map, items, value->item_count, gather.is ? &gather : NULL, rank);
+    if (!own)
+        ir_stop_at(build->job, STATUS_UNAVAILABLE, value->place,
+                   "not generated yet: elements that two index tensors pick at once");
     if (lower->graph->values.at[value->arg[0]].op == OP_INPUT)
         return load_tensor(build, value->arg[0], own, value->items, value->item_count);
     return demand(build, value->arg[0], own);
@@ -298,7 +328,7 @@ static uint32_t compute(Builder *build, uint32_t id, const Map *map) {
         memcpy(&number, &value->bits, sizeof number);
         return add_const(build, id, ir_compute_dtype(value->dtype), number, (int64_t)value->bits);
     case OP_SIZE: return add_size(build, id, gen_lower_poly(lower, value->size));
-    case OP_IOTA: return add_iota(build, id, &map->dim[0]);
+    case OP_IOTA: return add_iota(build, id, &map->dim[0], &map->gather);
     case OP_INDEX: return read_indexed(build, id, map);
     case OP_RESHAPE: return read_reshaped(build, id, map);
     case OP_REDUCE: return add_reduce(build, id);
@@ -319,16 +349,12 @@ static uint32_t demand(Builder *build, uint32_t id, const Map *map) {
 
 static uint32_t add_tmp(Lower *lower, uint32_t id) {
     const Carried *own = &lower->values[id];
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < lower->prog->bufs.count; i++) number += lower->prog->bufs.at[i].kind == BUF_TMP;
-    Buf buf = {.name = ir_format(lower->job, "t%u", number),
+    Buf buf = {.name = gen_tmp_name(lower->job, lower->prog),
                .dtype = ir_compute_dtype(lower->graph->values.at[id].dtype),
                .kind = BUF_TMP,
                .may_alias = IR_NONE,
                .tensor = IR_NONE,
                .offset = ir_size_int(0)};
-    for (uint32_t i = 0; i < lower->prog->bufs.count; i++) /* a name of the user's is longer than this one */
-        if (!strcmp(lower->prog->bufs.at[i].name, buf.name)) buf.name = ir_format(lower->job, "%s_", buf.name), i = 0;
     for (uint8_t d = 0; d < own->shape.rank; d++)
         if (!gen_poly_is(own->shape.extent[d], 1))
             buf.extent[buf.rank++] = ir_prog_size(lower->job, lower->prog, own->shape.extent[d]);
@@ -491,6 +517,8 @@ static void mark(Lower *lower, bool *needed, uint32_t id) {
         needed[next] = true;
         const Value *value = &graph->values.at[next];
         for (uint32_t i = 0; i < value->arg_count; i++) *IR_PUSH(lower->job, &todo) = value->arg[i];
+        uint32_t index = gen_gather_index(value);
+        if (index != IR_NONE) *IR_PUSH(lower->job, &todo) = index;
         if (value->op != OP_REDUCE) continue;
         for (uint32_t i = next; i < graph->values.count; i++)
             if (lower->values[i].carrier == next) *IR_PUSH(lower->job, &todo) = i;
@@ -511,7 +539,6 @@ static void lower_output(Lower *lower, uint32_t output) {
 }
 
 void gen_lower(Job *job, Unit *unit) {
-    gen_check_generated(job, unit->graph);
     const Graph *graph = unit->graph;
     Lower lower = {.job = job, .graph = graph, .prog = ir_prog_create(job, graph->name)};
     lower.fixed = ir_graph_fixed(job, graph);

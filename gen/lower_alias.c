@@ -140,38 +140,103 @@ static void check_own_nest(Lower *lower, const Nest *nest, uint32_t out, uint32_
     }
 }
 
-void gen_lower_order(Lower *lower) {
+/* Nests that wait for one another: after[i * count + k], k has to run after i, because of it or of what does. */
+static bool *find_waits(Lower *lower) {
+    const Prog *prog = lower->prog;
+    const uint32_t count = prog->nests.count;
+    bool *after = IR_NEW_ARRAY(lower->job, bool, (size_t)count *count + 1);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < count; k++)
+            after[i * count + k] = i != k && gen_nest_after(prog, &prog->nests.at[i], &prog->nests.at[k]);
+    for (uint32_t m = 0; m < count; m++)
+        for (uint32_t i = 0; i < count; i++)
+            for (uint32_t k = 0; k < count && after[i * count + m]; k++)
+                if (after[m * count + k]) after[i * count + k] = true;
+    return after;
+}
+
+/* Of nests that wait for one another, each overwriting what the other reads, two become one, in which every load comes
+ * before the stores; false where none can. */
+static bool join_waiting(Lower *lower, const bool *after) {
     Prog *prog = lower->prog;
-    uint32_t count = prog->nests.count;
-    bool aliased = false;
-    for (uint32_t i = 0; i < prog->bufs.count; i++) {
-        if (prog->bufs.at[i].may_alias == IR_NONE) continue;
-        aliased = true;
-        for (uint32_t n = 0; n < count; n++) check_own_nest(lower, &prog->nests.at[n], i, prog->bufs.at[i].may_alias);
+    const uint32_t count = prog->nests.count;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = i + 1; k < count; k++) {
+            Nest *a = &prog->nests.at[i], *b = &prog->nests.at[k];
+            if (!after[i * count + k] || !after[k * count + i] || !gen_same_axes(a, b)) continue;
+            if (a->class != CLASS_POINTWISE || b->class != CLASS_POINTWISE) continue;
+            *a = gen_join_nests(lower->job, prog, a, b);
+            memmove(b, b + 1, (count - k - 1) * sizeof *b);
+            prog->nests.count--;
+            return true;
+        }
     }
-    if (!aliased) return;
-    Nest *ordered = IR_NEW_ARRAY(lower->job, Nest, count + 1);
-    bool *placed = IR_NEW_ARRAY(lower->job, bool, count + 1);
+    return false;
+}
+
+/* Names a read that cannot come before what overwrites its memory. */
+static _Noreturn void refuse_order(Lower *lower, const bool *after) {
+    const Prog *prog = lower->prog;
+    const uint32_t count = prog->nests.count;
+    for (uint32_t n = 0; n < count; n++) {
+        const Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->stmts.count && after[n * count + n]; i++) {
+            const Stmt *load = &nest->stmts.at[i];
+            for (uint32_t o = 0; load->op == OP_LOAD && o < prog->bufs.count; o++) {
+                const Buf *buf = &prog->bufs.at[o];
+                if (buf->may_alias == IR_NONE || buf->may_alias != nest->accesses.at[load->access].buf) continue;
+                uint32_t w = 0;
+                while (w < count && !gen_nest_stores(&prog->nests.at[w], o)) w++;
+                if (w == count || w == n || !after[w * count + n]) continue;
+                ir_error(lower->job, lower->graph->outputs.at[buf->tensor].place,
+                         "output '%s' cannot be in place: '%s' is read after it is overwritten", buf->name,
+                         prog->bufs.at[buf->may_alias].name);
+                ir_note(lower->job, load->place, "the read");
+                ir_stop(lower->job, STATUS_REJECTED);
+            }
+        }
+    }
+    IR_BREACH(lower->job, "nests wait for one another and none overwrites what another reads");
+}
+
+/* The first of the nests that wait for none. */
+static void sort_nests(Lower *lower, const bool *after) {
+    Prog *prog = lower->prog;
+    const uint32_t count = prog->nests.count;
+    Nest *ordered = IR_NEW_ARRAY(lower->job, Nest, count + (size_t)1);
+    bool *placed = IR_NEW_ARRAY(lower->job, bool, count + (size_t)1);
     for (uint32_t n = 0; n < count; n++) {
         uint32_t pick = IR_NONE;
         for (uint32_t i = 0; i < count && pick == IR_NONE; i++) {
             bool ready = !placed[i];
-            for (uint32_t j = 0; j < count && ready; j++)
-                ready = j == i || placed[j] || !gen_nest_after(prog, &prog->nests.at[j], &prog->nests.at[i]);
+            for (uint32_t k = 0; k < count && ready; k++) ready = placed[k] || !after[k * count + i];
             if (ready) pick = i;
-        }
-        if (pick == IR_NONE) {
-            for (uint32_t i = 0; i < prog->bufs.count; i++) {
-                const Buf *buf = &prog->bufs.at[i];
-                if (buf->may_alias != IR_NONE)
-                    ir_stop_at(lower->job, STATUS_REJECTED, lower->graph->outputs.at[buf->tensor].place,
-                               "output '%s' cannot be in place: '%s' is read after it is overwritten", buf->name,
-                               prog->bufs.at[buf->may_alias].name);
-            }
         }
         IR_REQUIRE(lower->job, pick != IR_NONE);
         placed[pick] = true;
         ordered[n] = prog->nests.at[pick];
     }
-    for (uint32_t n = 0; n < count; n++) prog->nests.at[n] = ordered[n];
+    memcpy(prog->nests.at, ordered, count * sizeof *ordered);
+}
+
+static bool is_circular(const bool *after, uint32_t count) {
+    for (uint32_t n = 0; n < count; n++)
+        if (after[n * count + n]) return true;
+    return false;
+}
+
+void gen_lower_order(Lower *lower) {
+    Prog *prog = lower->prog;
+    bool aliased = false;
+    for (uint32_t i = 0; i < prog->bufs.count; i++) aliased = aliased || prog->bufs.at[i].may_alias != IR_NONE;
+    if (!aliased) return;
+    const bool *after = find_waits(lower);
+    while (is_circular(after, prog->nests.count)) {
+        if (!join_waiting(lower, after)) refuse_order(lower, after);
+        after = find_waits(lower);
+    }
+    for (uint32_t i = 0; i < prog->bufs.count; i++)
+        for (uint32_t n = 0; n < prog->nests.count && prog->bufs.at[i].may_alias != IR_NONE; n++)
+            check_own_nest(lower, &prog->nests.at[n], i, prog->bufs.at[i].may_alias);
+    sort_nests(lower, after);
 }

@@ -164,14 +164,27 @@ bool gen_nest_reduces(const Nest *nest) {
     return false;
 }
 
+/* Both pick from a buf by an index that both load from one place. */
+static bool same_pick(const Nest *a, const Access *x, const Nest *b, const Access *y) {
+    if (x->index == IR_NONE || y->index == IR_NONE || !ir_size_equal(x->index_stride, y->index_stride)) return false;
+    const Stmt *p = &a->stmts.at[x->index], *q = &b->stmts.at[y->index];
+    if (p->op != OP_LOAD || q->op != OP_LOAD) return false;
+    if (!gen_same_access(a, &a->accesses.at[p->access], &b->accesses.at[q->access])) return false;
+    Access plain_x = *x, plain_y = *y;
+    plain_x.index = plain_y.index = IR_NONE;
+    return gen_same_access(a, &plain_x, &plain_y);
+}
+
 bool gen_share_full_read(const Nest *a, const Nest *b) {
+    const uint32_t all = ((uint32_t)1 << a->axis_count) - 1;
     if (a->axis_count != b->axis_count || !a->axis_count) return false;
     for (uint32_t i = 0; i < a->stmts.count; i++) {
-        if (!ir_is_full_read(a, &a->stmts.at[i])) continue;
+        if (a->stmts.at[i].op != OP_LOAD || a->stmts.at[i].domain != all) continue;
+        const Access *x = &a->accesses.at[a->stmts.at[i].access];
         for (uint32_t j = 0; j < b->stmts.count; j++) {
-            if (b->stmts.at[j].op == OP_LOAD &&
-                gen_same_access(a, &a->accesses.at[a->stmts.at[i].access], &b->accesses.at[b->stmts.at[j].access]))
-                return true;
+            if (b->stmts.at[j].op != OP_LOAD) continue;
+            const Access *y = &b->accesses.at[b->stmts.at[j].access];
+            if (gen_same_access(a, x, y) || same_pick(a, x, b, y)) return true;
         }
     }
     return false;
@@ -188,6 +201,94 @@ bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b) {
         if (stmt->op == OP_STORE && buf->may_alias != IR_NONE && gen_nest_loads(a, buf->may_alias)) return true;
     }
     return false;
+}
+
+int64_t gen_stride_magnitude(Job *job, const Prog *prog, Size stride) {
+    int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1), value;
+    for (uint32_t i = 0; i < prog->dims.count; i++) dims[i] = 65537 + (int64_t)i;
+    if (!ir_poly_eval(ir_size_poly(job, prog, stride), dims, prog->dims.count, NULL, 0, &value)) return INT64_MAX;
+    return value < 0 ? -value : value;
+}
+
+/* t0, t1, ...: none that a tensor of the user's has, nor one that an earlier pass gave. */
+const char *gen_tmp_name(Job *job, const Prog *prog) {
+    for (uint32_t number = 0;; number++) {
+        const char *name = ir_format(job, "t%u", number);
+        uint32_t i = 0;
+        while (i < prog->bufs.count && strcmp(prog->bufs.at[i].name, name)) i++;
+        if (i == prog->bufs.count) return name;
+    }
+}
+
+/* ---- joining ---- */
+
+uint32_t gen_stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load) {
+    const Access *access = &b->accesses.at[load->access];
+    if (prog->bufs.at[access->buf].kind != BUF_TMP) return IR_NONE;
+    const Stmt *store = gen_nest_store(a, access->buf);
+    if (!store || !gen_same_access(a, &a->accesses.at[store->access], access)) return IR_NONE;
+    return store->arg[0];
+}
+
+/* Adds the statements of `from`; with `first`, whose statements are there already as first_id, loads of what it stored
+ * become the values themselves. */
+static void add_stmts(Job *job, const Prog *prog, Nest *to, const Nest *from, const Nest *first,
+                      const uint32_t *first_id, uint32_t *id) {
+    for (uint32_t i = 0; i < from->stmts.count; i++) {
+        Stmt stmt = from->stmts.at[i];
+        uint32_t value = first && stmt.op == OP_LOAD ? gen_stored_value(prog, first, from, &stmt) : IR_NONE;
+        if (value != IR_NONE) {
+            id[i] = first_id[value];
+            continue;
+        }
+        for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
+        if (stmt.access != IR_NONE) {
+            Access access = from->accesses.at[stmt.access];
+            if (access.index != IR_NONE) access.index = id[access.index];
+            stmt.access = ir_nest_add_access(job, to, &access);
+        }
+        id[i] = ir_nest_add(job, to, &stmt);
+    }
+}
+
+static bool is_in_place(const Prog *prog, const Nest *nest, const Stmt *stmt) {
+    return stmt->op == OP_STORE && prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
+}
+
+/* The same statements, stores in place behind all others and those of later phases first: then nothing that stands
+ * behind one asks again, in a later phase, for what it overwrites. */
+static void put_in_place_last(Job *job, const Prog *prog, Nest *nest) {
+    const Nest old = *nest;
+    uint32_t phases, *phase = ir_nest_phases(job, &old, &phases);
+    uint32_t *id = IR_NEW_ARRAY(job, uint32_t, old.stmts.count + (size_t)1);
+    memset(&nest->stmts, 0, sizeof nest->stmts);
+    for (uint32_t q = phases + 1; q-- > 0;) { /* first the others */
+        for (uint32_t i = 0; i < old.stmts.count; i++) {
+            Stmt stmt = old.stmts.at[i];
+            bool last = is_in_place(prog, &old, &stmt);
+            if (q == phases ? last : !last || phase[i] != q) continue;
+            for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
+            id[i] = ir_nest_add(job, nest, &stmt);
+        }
+    }
+    for (uint32_t i = 0; i < nest->accesses.count; i++)
+        if (nest->accesses.at[i].index != IR_NONE) nest->accesses.at[i].index = id[nest->accesses.at[i].index];
+}
+
+Nest gen_join_nests(Job *job, const Prog *prog, const Nest *a, const Nest *b) {
+    Nest nest = *a;
+    memset(&nest.stmts, 0, sizeof nest.stmts);
+    memset(&nest.accesses, 0, sizeof nest.accesses);
+    uint32_t *a_id = IR_NEW_ARRAY(job, uint32_t, a->stmts.count + (size_t)1);
+    uint32_t *b_id = IR_NEW_ARRAY(job, uint32_t, b->stmts.count + (size_t)1);
+    add_stmts(job, prog, &nest, a, NULL, NULL, a_id);
+    add_stmts(job, prog, &nest, b, a, a_id, b_id);
+    nest.class = gen_nest_reduces(&nest) ? CLASS_ROW : CLASS_POINTWISE;
+    nest.name = ir_format(job, "%s %s", a->name, b->name);
+    bool in_place = false;
+    for (uint32_t i = 0; i < nest.stmts.count; i++) in_place = in_place || is_in_place(prog, &nest, &nest.stmts.at[i]);
+    if (in_place) put_in_place_last(job, prog, &nest);
+    return nest;
 }
 
 /* ---- tidy ---- */
@@ -231,11 +332,13 @@ static void drop_empty_nests(Prog *prog) {
 
 static void drop_bufs(Job *job, Prog *prog) {
     uint32_t *id = IR_NEW_ARRAY(job, uint32_t, prog->bufs.count + 1);
-    bool *stored = find_touched(job, prog, OP_STORE);
+    bool *stored = find_touched(job, prog, OP_STORE), *parted = find_touched(job, prog, OP_PARTIAL_ACCUMULATE);
     uint32_t kept = 0;
     for (uint32_t b = 0; b < prog->bufs.count; b++) {
+        BufKind kind = prog->bufs.at[b].kind;
         id[b] = kept;
-        if (prog->bufs.at[b].kind != BUF_TMP || stored[b]) prog->bufs.at[kept++] = prog->bufs.at[b];
+        if ((kind != BUF_TMP || stored[b]) && (kind != BUF_WORKSPACE || parted[b]))
+            prog->bufs.at[kept++] = prog->bufs.at[b];
     }
     prog->bufs.count = kept;
     for (uint32_t b = 0; b < kept; b++)
@@ -256,6 +359,14 @@ static void renumber_size(Size *size, uint32_t *id) {
     if (size->kind == SIZE_EXPRESSION) size->value = id[size->value];
 }
 
+static void mark_part(Size *size, uint32_t *used) {
+    if (size->kind == SIZE_PART) used[size->value] = 1;
+}
+
+static void renumber_part(Size *size, uint32_t *id) {
+    if (size->kind == SIZE_PART) size->value = id[size->value];
+}
+
 static void visit_sizes(Prog *prog, SizeVisitor *visit, uint32_t *state) {
     for (uint32_t b = 0; b < prog->bufs.count; b++) {
         for (uint32_t d = 0; d < prog->bufs.at[b].rank; d++) visit(&prog->bufs.at[b].extent[d], state);
@@ -271,6 +382,7 @@ static void visit_sizes(Prog *prog, SizeVisitor *visit, uint32_t *state) {
             visit(&access->offset, state);
             for (uint32_t k = 0; k < nest->axis_count; k++) visit(&access->stride[k], state);
             if (access->index != IR_NONE) visit(&access->index_stride, state);
+            if (access->index != IR_NONE) visit(&access->index_extent, state);
         }
     }
 }
@@ -288,6 +400,18 @@ static void drop_sizes(Job *job, Prog *prog) {
     visit_sizes(prog, renumber_size, used);
 }
 
+/* Part counts that nothing names; expressions name none. */
+static void drop_parts(Job *job, Prog *prog) {
+    uint32_t *used = IR_NEW_ARRAY(job, uint32_t, prog->parts.count + 1);
+    visit_sizes(prog, mark_part, used);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < prog->parts.count; i++)
+        if (used[i]) used[i] = kept++;
+    for (uint32_t i = 0; i < kept; i++) prog->parts.at[i] = ir_format(job, "P%u", i);
+    prog->parts.count = kept;
+    visit_sizes(prog, renumber_part, used);
+}
+
 void gen_tidy_nest(Job *job, Prog *prog, Nest *nest) {
     ir_nest_sweep(job, nest);
     while (drop_unread(job, prog)) continue;
@@ -300,4 +424,5 @@ void gen_tidy(Job *job, Prog *prog) {
     drop_empty_nests(prog);
     drop_bufs(job, prog);
     drop_sizes(job, prog);
+    drop_parts(job, prog);
 }

@@ -31,10 +31,22 @@ bool gen_nest_stores(const Nest *nest, uint32_t buf);
 /* The only store of a nest to a buf, or NULL. */
 const Stmt *gen_nest_store(const Nest *nest, uint32_t buf);
 bool gen_nest_reduces(const Nest *nest);
+/* INNER, OUTER or MIXED: how what consumes these axes runs through memory. (gen/classify.c) */
+NestClass gen_class_by_strides(Job *job, const Prog *prog, const Nest *nest, uint32_t consumed);
 /* Both read one element of a buf at every point of their axes, at the same address. */
 bool gen_share_full_read(const Nest *a, const Nest *b);
 /* b must run after a: it reads a tmp that a stores, or overwrites in place what a reads. */
 bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b);
+
+/* The value that a stores where b's load reads a tmp, or IR_NONE. */
+uint32_t gen_stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load);
+/* Two nests of equal axes in one, a's statements first; what b loads of a's tmps is the value itself. */
+Nest gen_join_nests(Job *job, const Prog *prog, const Nest *a, const Nest *b);
+
+/* How large a stride is where every any dim is larger than any factor between strides: what orders them. */
+int64_t gen_stride_magnitude(Job *job, const Prog *prog, Size stride);
+/* A name for one more tmp. */
+const char *gen_tmp_name(Job *job, const Prog *prog);
 
 /* Drops tmp buffers that nobody reads, what only they needed, and sizes that nothing names; renumbers the rest. */
 void gen_tidy(Job *job, Prog *prog);

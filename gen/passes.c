@@ -12,7 +12,10 @@ const Pass gen_passes[] = {
     {"lower", PASS_PROG, "values to loops: a nest for each reduction and stored value", gen_lower},
     {"axes", PASS_PROG, "drops axes of extent 1, merges neighbours", gen_axes},
     {"classify", PASS_PROG, "how each reduction runs through memory: INNER, OUTER or MIXED", gen_classify},
+    {"partial", PASS_PROG, "sums across rows, and along few long ones, in parts and their sum", gen_partial},
     {"fuse", PASS_PROG, "joins nests that read the same or each other's results", gen_fuse},
+    {"cut", PASS_PROG, "stores what costs more bytes to compute again in a later nest; parts nests that are too long",
+     gen_cut},
     {"schedule", PASS_PLAN, "nests to kernels: strategy, tile, phases, guards, grid", gen_schedule},
     {"emit", PASS_SOURCE, "the plan as CUDA C, with a launcher", gen_emit},
 };
@@ -63,18 +66,35 @@ static bool same_reduction(const Unit *unit, const Value *a, const Value *b) {
            unit->stands_for[a->arg[0]] == unit->stands_for[b->arg[0]];
 }
 
-uint32_t *gen_depths(Job *job, const Unit *unit) {
+/* Sums in parts: the chain of a part, then that of the parts. */
+static void add_depths(Job *job, const Unit *unit, bool finalize, const int64_t *dims, const int64_t *parts,
+                       uint32_t *depth) {
     uint32_t count = unit->expanded->values.count;
-    uint32_t *depth = IR_NEW_ARRAY(job, uint32_t, count + 1);
+    bool *unknown = IR_NEW_ARRAY(job, bool, count + 1);
     for (uint32_t s = 0; unit->plan && s < unit->plan->steps.count; s++) {
         const Step *step = &unit->plan->steps.at[s];
         const Nest *nest = &unit->prog->nests.at[step->nest];
+        if ((nest->class == CLASS_FINALIZE) != finalize) continue;
+        uint32_t length = gen_chain_length(&step->chain, unit->prog, dims, parts);
         for (uint32_t i = 0; i < nest->stmts.count; i++) {
             const Stmt *stmt = &nest->stmts.at[i];
-            if (stmt->value >= count || !step->depth[i]) continue;
-            if (step->depth[i] > depth[stmt->value]) depth[stmt->value] = step->depth[i];
+            if ((stmt->op != OP_REDUCE && stmt->op != OP_PARTIAL_ACCUMULATE) || stmt->value >= count) continue;
+            if (finalize && depth[stmt->value] && length)
+                depth[stmt->value] += length;
+            else if (!finalize && length > depth[stmt->value])
+                depth[stmt->value] = length;
+            if (!length) unknown[stmt->value] = true;
         }
     }
+    for (uint32_t i = 0; i < count; i++)
+        if (unknown[i]) depth[i] = 0;
+}
+
+uint32_t *gen_depths(Job *job, const Unit *unit, const int64_t *dims, const int64_t *parts) {
+    uint32_t count = unit->expanded->values.count;
+    uint32_t *depth = IR_NEW_ARRAY(job, uint32_t, count + 1);
+    add_depths(job, unit, false, dims, parts, depth);
+    add_depths(job, unit, true, dims, parts, depth);
     /* where two were merged, the one that is left stands for both */
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < count && !depth[i] && unit->expanded->values.at[i].op == OP_REDUCE; k++)

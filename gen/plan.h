@@ -21,15 +21,17 @@ typedef struct StrategyRow {
 } StrategyRow;
 const StrategyRow *gen_strategy(Strategy strategy);
 bool gen_strategy_find(const char *name, Strategy *strategy);
+bool gen_by_columns(Strategy strategy); /* lanes stand along the kept axes, threads loop over the consumed ones */
 
 /* How a CTA covers the data. Element c of a row belongs to chunk c / (row_threads*vector) of thread
- * (c / vector) % row_threads; all variants of a step share this map and the combine order. */
+ * (c / vector) % row_threads; all variants of a step share this map and the combine order. Column kernels: row_threads
+ * accesses stand side by side, and the CTA's rows are rows groups of threads that take every rows-th row. */
 typedef struct Tile {
     int threads;     /* a CTA */
     int row_threads; /* threads a row: 1, 2, 4, 8, 16, 32 or a multiple of 32 */
     int rows;        /* rows a CTA works on at once */
     int vector;      /* elements an access */
-    int chunks;      /* accesses a thread a row, unrolled; row_loop: unrolled in one trip */
+    int chunks;      /* accesses a thread a row, unrolled; row_loop: unrolled in one trip; column: rows in one trip */
     int min_ctas;    /* an SM, of __launch_bounds__; 0: left to the compiler */
 } Tile;
 
@@ -80,7 +82,7 @@ typedef struct Form {
     FormKind kind;
     bool constant; /* an input whose memory no output may have: read-only loads, __restrict__ */
     bool index64;  /* column offsets need 64 bits */
-    uint8_t empty; /* FORM_ROW: dims of the buffer that may have no element although the row is there */
+    uint8_t empty; /* read once a row (a column): dims of the buffer that may have no element although it is there */
 } Form;
 
 typedef struct Variant {
@@ -104,19 +106,31 @@ typedef struct Slice { /* of a CTA's shared memory */
     uint32_t offset, bytes;
 } Slice;
 
+/* The longest chain of combines of a step's reductions: adds a trip over units_each of the units, those of one part,
+ * and then the tree of threads and warps. */
+typedef struct Chain {
+    Poly units;
+    uint32_t part; /* of prog->parts, that share the units; or IR_NONE */
+    int64_t units_each, adds, tree;
+} Chain;
+
 typedef struct Step {
     uint32_t nest;
     Strategy strategy;
     Tile tile;
-    uint32_t row_mask;     /* axes that rows run over; pointwise: 0, every axis is tiled by its linear index */
-    Size columns;          /* elements a row, where it is one inner axis; several: their product is fixed_columns */
+    uint32_t row_mask; /* axes that rows run over; pointwise: 0, every axis is tiled by its linear index; column: the
+                          axes that are consumed, the others being its columns */
+    uint32_t looped;   /* axes along which a thread takes several points: a row's columns; column: its rows */
+    uint32_t part;     /* of prog->parts: the parts that it makes; IR_NONE: none */
+    Size columns;      /* elements a row, where it is one inner axis; several: their product is fixed_columns */
     int64_t fixed_columns; /* -1: known at launch only */
     bool column64;         /* a column's index needs 64 bits */
     Form *forms;           /* for each access of the nest */
     uint32_t phase_count;
     Phase *phases;
     Crossing *crossing; /* for each statement of the nest */
-    Poly units; /* what the grid divides: rows, or elements for pointwise; blocks = ceil(units / units_per_cta) */
+    Poly units;         /* what the grid divides: rows, or elements for pointwise, or columns;
+                           blocks = ceil(units / units_per_cta), for each part */
     int64_t units_per_cta;
     uint32_t param_count;
     Param *params;
@@ -125,18 +139,37 @@ typedef struct Step {
     uint32_t shared_bytes; /* dynamic shared memory a CTA */
     uint32_t variant_count;
     Variant variants[GEN_MAX_VARIANTS];
-    uint32_t *depth; /* for each reduce of the nest by statement: longest chain of combines; 0 elsewhere */
+    Chain chain; /* where the nest reduces */
 } Step;
+
+/* For these dims and part counts, of the Prog's (NULL: unknown ones); 0 where it cannot be known. */
+uint32_t gen_chain_length(const Chain *chain, const Prog *prog, const int64_t *dims, const int64_t *parts);
 
 typedef struct Choice { /* for explain: what was chosen or refused, and why, with its numbers */
     const char *text;
 } Choice;
 
+/* How a launch binds a part count of the Prog: as many parts as ceil(units / units_each), but no more than fill the SMs
+ * with ctas_per_sm CTAs each, one part being ceil(beside / beside_each) CTAs side by side; at least 1 where there are
+ * units. Polynomials in the dims. */
+typedef struct PartCount {
+    Poly units, beside;
+    int64_t units_each, beside_each, ctas_per_sm;
+} PartCount;
+
+/* A place in the workspace that bufs take in turn: as large as the largest of `sizes`, which are bytes as polynomials
+ * in dims and part counts without negative terms, in whole 256s. */
+typedef struct Room {
+    IR_LIST(Poly) sizes;
+} Room;
+
 typedef struct Plan {
     const char *name;
     IR_LIST(Step) steps;
     IR_LIST(Choice) choices;
-    Poly workspace_bytes; /* tmp and ws buffers, each 256-byte aligned */
+    PartCount *parts;    /* of prog->parts, by who splits; NULL where there are none */
+    IR_LIST(Room) rooms; /* the workspace, in order (gen/workspace.h) */
+    uint32_t *room_of;   /* of prog->bufs; IR_NONE: not in the workspace */
 } Plan;
 
 /* The plan as comment lines, for dumps (gen/schedule_print.c). */

@@ -4,6 +4,8 @@
  *   breaks  nothing; Prog is left alone
  * What no strategy covers yet stops the job with STATUS_UNAVAILABLE at its place. */
 #include "gen/schedule.h"
+#include "gen/nests.h"
+#include "gen/workspace.h"
 
 void gen_choose(Job *job, Plan *plan, const char *format, ...) {
     Text text = ir_text(job);
@@ -16,29 +18,20 @@ void gen_choose(Job *job, Plan *plan, const char *format, ...) {
 
 /* ---- what is not covered ---- */
 
-static void refuse_unsupported(Job *job, const Prog *prog, const Nest *nest) {
-    bool rows = nest->class == CLASS_POINTWISE || nest->class == CLASS_INNER || nest->class == CLASS_ROW;
+static void refuse_unsupported(Job *job, const Nest *nest) {
+    bool whole = nest->class != CLASS_ROW_PARTIAL;
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
-        if (stmt->op == OP_PARTIAL_ACCUMULATE)
-            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: sums over rows");
+        if (stmt->op == OP_PARTIAL_ACCUMULATE && !whole)
+            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: sums over rows within a row kernel");
         if (stmt->op == OP_REDUCE) {
             if (ir_reduction(stmt->reduction)->results > 1)
                 ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: one-pass statistics");
-            if (!rows || stmt->consumed != ir_nest_inner_mask(nest))
+            if (stmt->consumed != ir_nest_inner_mask(nest))
                 ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
-                           "not generated yet: a reduction over other axes than a row's innermost ones");
+                           "not generated yet: a reduction over some of a row's inner axes");
         }
-        if (stmt->op != OP_LOAD && stmt->op != OP_STORE) continue;
-        const Buf *buf = &prog->bufs.at[nest->accesses.at[stmt->access].buf];
-        if (buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE)
-            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: a value stored between kernels");
-        if (buf->dtype == DTYPE_F8E4M3 || buf->dtype == DTYPE_F8E5M2)
-            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: fp8 data");
     }
-    if (!rows)
-        ir_stop_at(job, STATUS_UNAVAILABLE, (Place){0, 0}, "not generated yet: kernels of class %s",
-                   ir_class_name(nest->class));
 }
 
 /* ---- parameters ---- */
@@ -56,11 +49,11 @@ typedef IR_LIST(Param) ParamList;
 
 static void add_size(Planner *p, ParamList *params, Size size) {
     if (size.kind == SIZE_INT) return;
-    if (size.kind == SIZE_PART) IR_BREACH(p->job, "a part count in nest %s", p->nest->name);
     for (uint32_t i = 0; i < params->count; i++)
         if (params->at[i].kind == PARAM_SIZE && ir_size_equal(params->at[i].size, size)) return;
-    const char *name = size.kind == SIZE_DIM ? plain_name(p->job, "d_", p->prog->dims.at[size.value].name)
-                                             : ir_format(p->job, "s_%d", (int)size.value);
+    const char *name = size.kind == SIZE_DIM    ? plain_name(p->job, "d_", p->prog->dims.at[size.value].name)
+                       : size.kind == SIZE_PART ? p->prog->parts.at[size.value]
+                                                : ir_format(p->job, "s_%d", (int)size.value);
     *IR_PUSH(p->job, params) = (Param){PARAM_SIZE, IR_NONE, size, name};
 }
 
@@ -81,8 +74,14 @@ static void plan_params(Planner *p) {
         add_size(p, &params, access->offset);
         for (uint32_t a = 0; a < nest->axis_count; a++) add_size(p, &params, access->stride[a]);
         if (access->index != IR_NONE) add_size(p, &params, access->index_stride);
+        if (access->index != IR_NONE) add_size(p, &params, access->index_extent);
         for (uint32_t d = 0; d < IR_MAX_RANK; d++)
             if (p->step->forms[i].empty >> d & 1) add_size(p, &params, p->prog->bufs.at[access->buf].extent[d]);
+    }
+    for (uint32_t i = 0; i < nest->stmts.count; i++) { /* a part's slot has the kept extents */
+        if (nest->stmts.at[i].op != OP_PARTIAL_ACCUMULATE) continue;
+        const Buf *slots = &p->prog->bufs.at[nest->accesses.at[nest->stmts.at[i].access].buf];
+        for (uint8_t d = 0; d < slots->rank; d++) add_size(p, &params, slots->extent[d]);
     }
     for (uint32_t i = 0; i < nest->stmts.count; i++)
         if (nest->stmts.at[i].op == OP_SIZE) add_size(p, &params, nest->stmts.at[i].size);
@@ -102,6 +101,8 @@ static void guard_multiple(Planner *p, GuardList *guards, Size size, int64_t num
 }
 
 static void guard_aligned(Planner *p, GuardList *guards, uint32_t buf, int64_t bytes) {
+    BufKind kind = p->prog->bufs.at[buf].kind;
+    if (kind == BUF_TMP || kind == BUF_WORKSPACE) return; /* rooms of the workspace are aligned */
     for (uint32_t i = 0; i < p->step->param_count; i++) {
         const Param *param = &p->step->params[i];
         if (param->kind != PARAM_BUF || param->buf != buf) continue;
@@ -153,36 +154,53 @@ static Poly multiply(Planner *p, Poly a, Poly b) {
     return product;
 }
 
-/* Rows; pointwise: elements, each run along the last axis counted as if it ended in a partial access, since
+/* Rows; pointwise and column: elements, each run along the last axis counted as if it ended in a partial access, since
  * n + vector - 1 is no less than the whole accesses that n elements take. */
 static void plan_grid(Planner *p) {
     Step *step = p->step;
+    bool columns = gen_by_columns(step->strategy), pointwise = step->strategy == STRATEGY_POINTWISE;
     step->units = ir_poly_int(p->job, 1);
     for (uint32_t a = 0; a < p->nest->axis_count; a++) {
-        bool pointwise = step->strategy == STRATEGY_POINTWISE;
-        if (!pointwise && !(step->row_mask >> a & 1)) continue;
+        if (!pointwise && (step->row_mask >> a & 1) == columns) continue;
         Poly extent = ir_size_poly(p->job, p->prog, p->nest->axes[a].extent);
         bool overflow = false;
-        if (pointwise && a == p->last && p->nest->axes[a].extent.kind != SIZE_INT)
+        if ((pointwise || columns) && a == p->last && p->nest->axes[a].extent.kind != SIZE_INT)
             extent = ir_poly_add(p->job, extent, ir_poly_int(p->job, step->tile.vector - 1), &overflow);
         step->units = multiply(p, step->units, extent);
     }
-    step->units_per_cta = step->strategy == STRATEGY_POINTWISE
-                              ? (int64_t)step->tile.threads * step->tile.vector * step->tile.chunks
-                              : step->tile.rows;
+    step->units_per_cta = pointwise ? (int64_t)step->tile.threads * step->tile.vector * step->tile.chunks
+                          : columns ? (int64_t)step->tile.row_threads * step->tile.vector
+                                    : step->tile.rows;
 }
 
-/* One slot a warp for each reduction of rows that several warps share; no two reductions share a slot, so that one
- * barrier a phase is enough. */
+/* The number of parts, by the step that makes them: of rows as many as a CTA works on at once, of columns a trip. */
+static void plan_parts(Planner *p) {
+    const Step *step = p->step;
+    const Tile *tile = &step->tile;
+    if (step->part == IR_NONE) return;
+    PartCount *count = &p->plan->parts[step->part];
+    if (count->units.count) return;
+    Poly units = ir_poly_int(p->job, 1);
+    for (uint32_t a = 0; a < p->nest->axis_count; a++)
+        if (step->looped >> a & 1) units = multiply(p, units, ir_size_poly(p->job, p->prog, p->nest->axes[a].extent));
+    *count = (PartCount){units, step->units, tile->rows, step->units_per_cta, tile->min_ctas};
+    if (!gen_by_columns(step->strategy)) count->units_each = (int64_t)tile->row_threads * tile->vector * tile->chunks;
+}
+
+/* One slot a warp for each reduction of rows that several warps share (column: for each column); no two reductions
+ * share a slot, so that one barrier a phase is enough. */
 static void plan_shared(Planner *p) {
     Step *step = p->step;
-    if (step->tile.row_threads <= 32) return;
+    bool columns = gen_by_columns(step->strategy);
+    if (columns ? step->tile.threads <= 32 : step->tile.row_threads <= 32) return;
     IR_LIST(Slice) slices = {0};
     for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
         const Stmt *stmt = &p->nest->stmts.at[i];
-        if (stmt->op != OP_REDUCE || step->crossing[i] != CROSS_ROW) continue;
+        bool combined = stmt->op == OP_REDUCE && step->crossing[i] == CROSS_ROW;
+        if (!combined && stmt->op != OP_PARTIAL_ACCUMULATE) continue;
         uint32_t each = ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
         uint32_t bytes = each * (uint32_t)(step->tile.threads / 32);
+        if (columns) bytes *= (uint32_t)(step->tile.row_threads * step->tile.vector);
         *IR_PUSH(p->job, &slices) = (Slice){ir_format(p->job, "slots%u", i), step->shared_bytes, bytes};
         step->shared_bytes += (bytes + 15) / 16 * 16;
     }
@@ -200,6 +218,42 @@ static bool is_pointwise(const Nest *nest) {
         if (nest->stmts.at[i].op == OP_STORE && nest->stmts.at[i].domain != all) whole = false;
     }
     return whole || nest->row_count == nest->axis_count;
+}
+
+/* The partial_accumulates of a nest all consume the same axes into the same number of parts: fuse sees to that. */
+static const Stmt *find_partial(const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
+    return NULL;
+}
+
+/* What kind of kernel, and which axes its rows, columns and loops run over. */
+static void plan_cover(Planner *p) {
+    const Nest *nest = p->nest;
+    Step *step = p->step;
+    const Stmt *partial = find_partial(nest);
+    uint32_t all = ((uint32_t)1 << nest->axis_count) - 1;
+    uint32_t consumed = partial ? partial->consumed : ir_nest_inner_mask(nest);
+    bool columns = nest->class == CLASS_OUTER || (nest->class == CLASS_FINALIZE && nest->row_count > 0);
+    step->part = IR_NONE;
+    if (partial) {
+        step->part = (uint32_t)p->prog->bufs.at[nest->accesses.at[partial->access].buf].extent[0].value;
+        columns = gen_class_by_strides(p->job, p->prog, nest, consumed) == CLASS_OUTER;
+    }
+    if (columns) {
+        step->strategy = nest->class == CLASS_FINALIZE ? STRATEGY_FINALIZE : STRATEGY_COLUMN;
+        step->row_mask = step->looped = consumed;
+        p->inner = all & ~consumed;
+    } else if (partial) {
+        step->strategy = STRATEGY_ROW_SPLIT;
+        p->inner = step->looped = consumed;
+        step->row_mask = all & ~consumed;
+    } else {
+        bool pointwise = is_pointwise(nest);
+        step->strategy = pointwise ? STRATEGY_POINTWISE : STRATEGY_ROW_REGISTERS;
+        step->row_mask = pointwise ? 0 : ir_nest_row_mask(nest);
+        p->inner = step->looped = pointwise ? all : consumed;
+    }
 }
 
 static void plan_columns(Planner *p) {
@@ -229,7 +283,8 @@ static void plan_columns(Planner *p) {
 
 static void mark_elements(Planner *p) {
     p->element = IR_NEW_ARRAY(p->job, bool, p->nest->stmts.count);
-    for (uint32_t i = 0; i < p->nest->stmts.count; i++) p->element[i] = (p->nest->stmts.at[i].domain & p->inner) != 0;
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++)
+        p->element[i] = (p->nest->stmts.at[i].domain & p->step->looped) != 0;
     p->phase = ir_nest_phases(p->job, p->nest, &p->phase_count);
 }
 
@@ -242,10 +297,18 @@ static void tell_choice(Planner *p) {
                    tile->threads, tile->vector);
         return;
     }
+    if (gen_by_columns(step->strategy)) {
+        gen_choose(p->job, p->plan, "%s: %s, %d accesses of %d elements side by side, %d rows a CTA at once, %s",
+                   p->nest->name, name, tile->row_threads, tile->vector, tile->rows,
+                   step->part == IR_NONE ? "one part" : ir_format(p->job, "at most %d CTAs an SM", tile->min_ctas));
+        return;
+    }
     Text text = ir_text(p->job);
     ir_text_format(&text, "%s: %s, %d threads a row, %d rows a CTA, %d accesses of %d elements a thread", p->nest->name,
                    name, tile->row_threads, tile->rows, tile->chunks, tile->vector);
-    if (step->strategy == STRATEGY_ROW_LOOP) {
+    if (step->strategy == STRATEGY_ROW_SPLIT) {
+        ir_text_format(&text, " a trip; at most %d CTAs an SM share the rows", tile->min_ctas);
+    } else if (step->strategy == STRATEGY_ROW_LOOP) {
         ir_text_put(&text, " a trip; ");
         if (p->columns < 0)
             ir_text_put(&text, "rows have no greatest length");
@@ -260,6 +323,7 @@ static void tell_choice(Planner *p) {
 /* Every tensor that it stores is known to have no element. */
 static bool stores_nothing(const Prog *prog, const Nest *nest) {
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return false; /* its step says how many parts there are */
         if (nest->stmts.at[i].op != OP_STORE) continue;
         const Buf *buf = &prog->bufs.at[nest->accesses.at[nest->stmts.at[i].access].buf];
         bool empty = false;
@@ -275,21 +339,19 @@ static void plan_nest(Job *job, Unit *unit, uint32_t index) {
         gen_choose(job, unit->plan, "%s: no kernel, since what it stores has no element", nest->name);
         return;
     }
-    refuse_unsupported(job, unit->prog, nest);
+    refuse_unsupported(job, nest);
     Planner p = {.job = job, .unit = unit, .prog = unit->prog, .nest = nest, .plan = unit->plan};
     p.step = IR_PUSH(job, &unit->plan->steps);
     p.step->nest = index;
-    bool pointwise = is_pointwise(nest);
-    p.step->strategy = pointwise ? STRATEGY_POINTWISE : STRATEGY_ROW_REGISTERS;
-    p.step->row_mask = pointwise ? 0 : ir_nest_row_mask(nest);
-    p.inner = pointwise ? ((uint32_t)1 << nest->axis_count) - 1 : ir_nest_inner_mask(nest);
+    plan_cover(&p);
     plan_columns(&p);
     mark_elements(&p);
     gen_plan_forms(&p);
     gen_plan_tile(&p);
-    gen_plan_depth(&p);
+    gen_plan_chain(&p);
     plan_params(&p);
     plan_grid(&p);
+    plan_parts(&p);
     plan_shared(&p);
     plan_variants(&p);
     tell_choice(&p);
@@ -299,7 +361,10 @@ void gen_schedule(Job *job, Unit *unit) {
     gen_knobs_check(job, &unit->options);
     unit->plan = IR_NEW(job, Plan);
     unit->plan->name = unit->prog->name;
-    unit->plan->workspace_bytes = ir_poly_int(job, 0);
+    unit->plan->parts = IR_NEW_ARRAY(job, PartCount, unit->prog->parts.count + (size_t)1);
+    for (uint32_t k = 0; k < unit->prog->parts.count; k++) /* of what has no element: none */
+        unit->plan->parts[k] = (PartCount){.units_each = 1, .beside_each = 1, .ctas_per_sm = 1};
     for (uint32_t i = 0; i < unit->prog->nests.count; i++) plan_nest(job, unit, i);
+    gen_plan_workspace(job, unit);
     gen_knobs_met(job, unit);
 }

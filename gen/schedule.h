@@ -12,11 +12,11 @@ typedef struct Planner {
     const Nest *nest;
     Plan *plan;
     Step *step;
-    uint32_t inner;  /* axes that are not row axes: those a row's columns run over */
+    uint32_t inner;  /* axes that are not row axes: those a row's columns run over; column: those that are kept */
     uint32_t last;   /* innermost of them, or IR_NONE */
     int64_t columns; /* elements a row: the number, else the most there can be, else -1 */
     int64_t guess;   /* the number, else by hints, else 4096: what defaults are chosen for */
-    bool *element;   /* for each statement: varies along a row */
+    bool *element;   /* for each statement: varies along the axes that threads loop over (step->looped) */
     uint32_t *phase; /* V7, for each statement */
     uint32_t phase_count;
     bool keep_f32;  /* f32 kept after costly work (row_registers) */
@@ -31,9 +31,9 @@ static inline int64_t gen_size_number(Size size, int64_t otherwise) {
 int64_t gen_size_most(Job *job, const Prog *prog, Size size);
 int64_t gen_size_hint(Job *job, const Prog *prog, Size size);
 
-/* Phases, crossings, stores and depth of planner->step, whose strategy and forms stand. Sets kept_bytes. */
+/* Phases, crossings and stores of planner->step, whose strategy and forms stand. Sets kept_bytes. */
 void gen_plan_phases(Planner *planner);
-void gen_plan_depth(Planner *planner);
+void gen_plan_chain(Planner *planner);
 /* Instructions that an op takes beyond a few, about; 0: it is cheap. What has a cost is worth a register to keep. */
 int gen_op_cost(Op op);
 /* Bytes of registers that one access of a load takes: whole words. */

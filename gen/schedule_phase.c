@@ -1,5 +1,5 @@
 /* In: a nest, its strategy and the forms of its accesses. Out: what each phase issues, computes, combines and stores,
- * how values cross from phase to phase, and the longest chain of combines of each reduction.
+ * how values cross from phase to phase, and the longest chain of combines of its reductions.
  *
  * Demand runs backwards: stores and reductions ask for their arguments in their phase, which ask for theirs. A load is
  * issued where it is first asked for, so what only the last phase reads is issued late. */
@@ -61,8 +61,10 @@ static void ask(Demand *d, uint32_t id, uint32_t phase) {
 
 /* A sum of products takes the factors: its step is one fma. */
 static bool is_fma(const Nest *nest, const Stmt *stmt) {
+    if (stmt->arg_count == 0) return false;
     const Stmt *arg = &nest->stmts.at[stmt->arg[0]];
-    return stmt->op == OP_REDUCE && stmt->reduction == REDUCTION_ADD && arg->op == OP_MUL &&
+    bool reduces = stmt->op == OP_REDUCE || stmt->op == OP_PARTIAL_ACCUMULATE;
+    return reduces && stmt->reduction == REDUCTION_ADD && arg->op == OP_MUL &&
            (arg->dtype == DTYPE_F32 || arg->dtype == DTYPE_F64);
 }
 
@@ -99,7 +101,8 @@ static void demand_run(Demand *d) {
     for (uint32_t q = 0; q < p->phase_count; q++) d->element[q] = IR_NEW_ARRAY(p->job, bool, p->nest->stmts.count);
     d->row = IR_NEW_ARRAY(p->job, bool, p->nest->stmts.count);
     for (uint32_t i = 0; i < p->nest->stmts.count; i++)
-        if (p->nest->stmts.at[i].op == OP_STORE) ask_args(d, &p->nest->stmts.at[i], d->store_phase[i]);
+        if (p->nest->stmts.at[i].op == OP_STORE || p->nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE)
+            ask_args(d, &p->nest->stmts.at[i], d->store_phase[i]);
 }
 
 /* The last phase that reads element `id` from memory; IR_NONE: none does. */
@@ -215,29 +218,54 @@ void gen_plan_phases(Planner *p) {
         const Stmt *stmt = &p->nest->stmts.at[i];
         if (stmt->op == OP_STORE) {
             Phase *phase = &step->phases[d.store_phase[i]];
-            push(p->job, step->forms[stmt->access].kind == FORM_ROW ? &phase->row_stores : &phase->stores, i);
-        } else if (p->element[i])
+            push(p->job, stmt->domain & step->looped ? &phase->stores : &phase->row_stores, i);
+        } else if (stmt->op == OP_PARTIAL_ACCUMULATE) {
+            push(p->job, &step->phases[d.store_phase[i]].reduces, i);
+        } else if (p->element[i]) {
             fill_element(&d, i);
-        else
+        } else {
             fill_row(&d, i);
+        }
     }
     p->kept_bytes = count_bytes(&d);
 }
 
-void gen_plan_depth(Planner *p) {
-    Step *step = p->step;
-    const Tile *tile = &step->tile;
-    step->depth = IR_NEW_ARRAY(p->job, uint32_t, p->nest->stmts.count);
-    int64_t serial = (int64_t)tile->chunks * tile->vector;
-    if (step->strategy == STRATEGY_ROW_LOOP) {
-        if (step->fixed_columns < 0) return; /* its length is the extent's, known at launch */
-        int64_t a_trip = (int64_t)tile->row_threads * tile->chunks * tile->vector;
-        serial *= (step->fixed_columns + a_trip - 1) / a_trip;
-    }
+void gen_plan_chain(Planner *p) {
+    const Tile *tile = &p->step->tile;
+    Chain *chain = &p->step->chain;
+    bool columns = gen_by_columns(p->step->strategy), overflow = false;
     int lanes = tile->row_threads < 32 ? tile->row_threads : 32, tree = 0;
-    while (1 << tree < lanes) tree++;
     int64_t warps = tile->row_threads > 32 ? tile->row_threads / 32 : 0;
-    int64_t depth = serial + tree + warps;
-    for (uint32_t i = 0; i < p->nest->stmts.count; i++)
-        if (p->nest->stmts.at[i].op == OP_REDUCE) step->depth[i] = depth > UINT32_MAX ? 0 : (uint32_t)depth;
+    *chain = (Chain){.units = ir_poly_int(p->job, 1), .part = p->step->part, .units_each = 1};
+    chain->adds = (int64_t)tile->chunks * tile->vector;
+    if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) {
+        chain->units_each = (int64_t)tile->row_threads * tile->chunks * tile->vector;
+    } else if (columns) {
+        chain->units_each = tile->rows;
+        chain->adds = 1;
+        lanes = 32 / lanes;
+        warps = tile->threads / 32;
+    }
+    for (uint32_t a = 0; a < p->nest->axis_count && p->step->strategy != STRATEGY_ROW_REGISTERS; a++)
+        if (p->step->looped >> a & 1)
+            chain->units =
+                ir_poly_mul(p->job, chain->units, ir_size_poly(p->job, p->prog, p->nest->axes[a].extent), &overflow);
+    if (overflow) chain->units_each = 0;
+    while (1 << tree < lanes) tree++;
+    chain->tree = tree + warps;
+}
+
+uint32_t gen_chain_length(const Chain *chain, const Prog *prog, const int64_t *dims, const int64_t *parts) {
+    int64_t units, length;
+    if (chain->units_each == 0) return 0;
+    if (!ir_poly_is_int(chain->units, &units) &&
+        (!dims || !ir_poly_eval(chain->units, dims, prog->dims.count, parts, parts ? prog->parts.count : 0, &units)))
+        return 0;
+    int64_t part_count = chain->part == IR_NONE ? 1 : parts ? parts[chain->part] : 0;
+    if (part_count < 1) return 0;
+    units = (units + part_count - 1) / part_count;
+    if (ir_mul_overflows((units + chain->units_each - 1) / chain->units_each, chain->adds, &length) ||
+        ir_add_overflows(length, chain->tree, &length) || length > UINT32_MAX)
+        return 0;
+    return (uint32_t)length;
 }

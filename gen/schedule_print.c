@@ -35,8 +35,9 @@ static void put_step(Text *text, const Unit *unit, const Step *step) {
     ir_text_format(text, "# step %s: %s threads=%d row_threads=%d rows=%d vector=%d chunks=%d min_ctas=%d\n",
                    nest->name, gen_strategy(step->strategy)->name, tile->threads, tile->row_threads, tile->rows,
                    tile->vector, tile->chunks, tile->min_ctas);
-    ir_text_format(text, "#   grid ceil((%s) / %lld), shared %u bytes\n",
-                   gen_poly_text(text->job, unit->prog, step->units), (long long)step->units_per_cta,
+    const char *parts = step->part == IR_NONE ? "" : ir_format(text->job, " * %s", unit->prog->parts.at[step->part]);
+    ir_text_format(text, "#   grid ceil((%s) / %lld)%s, shared %u bytes\n",
+                   gen_poly_text(text->job, unit->prog, step->units), (long long)step->units_per_cta, parts,
                    step->shared_bytes);
     for (uint32_t v = 0; v < step->variant_count; v++) {
         const Variant *variant = &step->variants[v];
@@ -67,6 +68,32 @@ static void put_step(Text *text, const Unit *unit, const Step *step) {
     put_crossings(text, nest, step);
 }
 
+static void put_rooms(Text *text, const Unit *unit) {
+    const Plan *plan = unit->plan;
+    for (uint32_t r = 0; r < plan->rooms.count; r++) {
+        const Room *room = &plan->rooms.at[r];
+        ir_text_format(text, "# room %u:", r);
+        for (uint32_t b = 0; b < unit->prog->bufs.count; b++)
+            if (plan->room_of[b] == r) ir_text_format(text, " %s", unit->prog->bufs.at[b].name);
+        for (uint32_t i = 0; i < room->sizes.count; i++)
+            ir_text_format(text, "%s%s", i ? " or " : "; bytes ",
+                           gen_poly_text(text->job, unit->prog, room->sizes.at[i]));
+        ir_text_put(text, "\n");
+    }
+}
+
+static void put_parts(Text *text, const Unit *unit) {
+    for (uint32_t k = 0; k < unit->prog->parts.count; k++) {
+        const PartCount *count = &unit->plan->parts[k];
+        ir_text_format(text, "# part %s: ceil((%s) / %lld)", unit->prog->parts.at[k],
+                       gen_poly_text(text->job, unit->prog, count->units), (long long)count->units_each);
+        ir_text_format(text, ", at most %lld * SMs / ceil((%s) / %lld)\n", (long long)count->ctas_per_sm,
+                       gen_poly_text(text->job, unit->prog, count->beside), (long long)count->beside_each);
+    }
+}
+
 void gen_plan_print(Text *text, const Unit *unit) {
+    put_parts(text, unit);
+    put_rooms(text, unit);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step(text, unit, &unit->plan->steps.at[s]);
 }

@@ -1,5 +1,6 @@
 /* In: a nest. Out: the form of each access, the strategy and the tile. Defaults follow measurements on an H200 (bf16
  * rows, graph replay, share of a copy's speed); a forced knob replaces its default or stops the job with the reason. */
+#include "gen/nests.h"
 #include "gen/schedule.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ int64_t gen_size_hint(Job *job, const Prog *prog, Size size) { return size_by(jo
 
 static bool may_be_written(const Planner *p, uint32_t id) {
     const Buf *buf = &p->prog->bufs.at[id];
+    if (buf->kind == BUF_TMP || buf->kind == BUF_WORKSPACE) return gen_nest_stores(p->nest, id);
     if (buf->kind != BUF_IN) return true;
     for (uint32_t i = 0; i < p->prog->bufs.count; i++) {
         uint32_t alias = p->prog->bufs.at[i].may_alias;
@@ -54,13 +56,16 @@ static bool needs_index64(const Planner *p, const Access *access) {
     return reach >= (int64_t)1 << 30;
 }
 
-/* A load of stride 0 along columns happens once a row, also of a row without columns, whose tensor is not there. */
+/* A load of stride 0 along columns happens once a row, also of a row without columns, whose tensor is not there; that
+ * of a column kernel once a column, also of one without rows. */
 static uint8_t may_be_empty(const Planner *p, const Buf *buf) {
+    uint32_t there = gen_by_columns(p->step->strategy) ? p->inner : p->step->row_mask;
     uint8_t mask = 0;
+    if (buf->kind != BUF_IN) return 0;
     for (uint32_t d = 0; d < buf->rank; d++) {
         bool known = buf->extent[d].kind == SIZE_INT;
         for (uint32_t a = 0; a < p->nest->axis_count; a++)
-            known |= (p->step->row_mask >> a & 1) && ir_size_equal(p->nest->axes[a].extent, buf->extent[d]);
+            known |= (there >> a & 1) && ir_size_equal(p->nest->axes[a].extent, buf->extent[d]);
         if (!known) mask |= (uint8_t)(1 << d);
     }
     return mask;
@@ -68,16 +73,20 @@ static uint8_t may_be_empty(const Planner *p, const Buf *buf) {
 
 static Form form_of(const Planner *p, const Access *access) {
     Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access), 0};
-    if (access->index != IR_NONE && p->element[access->index]) {
+    uint32_t own = p->inner | p->step->looped; /* axes along which lanes or turns may have indices of their own */
+    if (access->index != IR_NONE && p->nest->stmts.at[access->index].domain & own) {
         form.kind = FORM_GATHER;
         return form;
     }
     bool varies = false;
     for (uint32_t a = 0; a < p->nest->axis_count; a++)
         if (p->inner >> a & 1 && !ir_size_is(access->stride[a], 0)) varies = true;
-    if (!varies && p->prog->bufs.at[access->buf].kind == BUF_IN)
-        form.empty = may_be_empty(p, &p->prog->bufs.at[access->buf]);
-    if (!varies) return form;
+    bool in_loop = (ir_access_domain(p->nest, access) & p->step->looped) != 0;
+    if (!in_loop) form.empty = may_be_empty(p, &p->prog->bufs.at[access->buf]);
+    if (!varies) {
+        if (in_loop) form.kind = FORM_SAME; /* column: of a row */
+        return form;
+    }
     Size stride = access->stride[p->last];
     form.kind = ir_size_is(stride, 1) ? FORM_UNIT : ir_size_is(stride, 0) ? FORM_SAME : FORM_STRIDED;
     return form;
@@ -100,7 +109,8 @@ static const char *vector_refused(const Planner *p, int vector) {
     Size extent = p->nest->axes[p->last].extent;
     if (extent.kind == SIZE_INT && !divides(extent.value, vector)) return "it does not divide the row";
     uint32_t inner_count = p->nest->axis_count - (uint32_t)__builtin_popcount(p->step->row_mask);
-    if (extent.kind != SIZE_INT && inner_count > 1 && p->step->strategy != STRATEGY_POINTWISE)
+    bool runs = p->step->strategy == STRATEGY_POINTWISE || gen_by_columns(p->step->strategy);
+    if (extent.kind != SIZE_INT && inner_count > 1 && !runs)
         return "the innermost of a row's axes is known at launch only";
     for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
         const Access *access = &p->nest->accesses.at[i];
@@ -123,6 +133,8 @@ static int default_vector(const Planner *p) {
     int widest = 0;
     for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
         if (p->step->forms[i].kind != FORM_UNIT) continue;
+        /* what a column kernel reads or stores once a column does not count */
+        if (!(ir_access_domain(p->nest, &p->nest->accesses.at[i]) & p->step->looped)) continue;
         int bytes = ir_dtype(p->prog->bufs.at[p->nest->accesses.at[i].buf].dtype)->bytes;
         if (bytes > widest) widest = bytes;
     }
@@ -262,21 +274,102 @@ static void check_rows(Planner *p) {
         refuse_knob(p, KNOB_CHUNKS, tile->chunks, "the tile is shorter than the row");
 }
 
+/* Bytes of registers a thread that a phase's loads take: ptxas issues them all at once. */
+static int64_t loaded_bytes(const Planner *p, const Phase *phase) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < phase->loads.count; i++) {
+        const Stmt *load = &p->nest->stmts.at[phase->loads.at[i]];
+        bytes += gen_pack_bytes(p, load) * p->step->tile.chunks;
+    }
+    return bytes;
+}
+
+/* ---- columns ---- */
+
+#define MOST_SHARED 49152 /* bytes that a launch has without asking */
+
+static int power_up_to(int64_t wanted, int most) {
+    int power = 1;
+    while (power < wanted && power < most) power *= 2;
+    return power;
+}
+
+static int64_t accumulator_bytes(const Planner *p) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
+        const Stmt *stmt = &p->nest->stmts.at[i];
+        if (stmt->op == OP_REDUCE || stmt->op == OP_PARTIAL_ACCUMULATE)
+            bytes += ir_dtype(ir_compute_dtype(stmt->dtype))->bytes * p->step->tile.vector;
+    }
+    return bytes;
+}
+
+/* Bytes of registers that the loads of one trip take with so many rows in it. */
+static int64_t trip_bytes(Planner *p, int chunks) {
+    int64_t worst = 0;
+    p->step->tile.chunks = chunks;
+    for (uint32_t q = 0; q < p->step->phase_count; q++) {
+        int64_t bytes = loaded_bytes(p, &p->step->phases[q]);
+        if (bytes > worst) worst = bytes;
+    }
+    return worst;
+}
+
+static void check_columns(Planner *p) {
+    Tile *tile = &p->step->tile;
+    if ((tile->row_threads & (tile->row_threads - 1)) || tile->row_threads > 32)
+        refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16 nor 32");
+    tile->threads = tile->row_threads * tile->rows;
+    if (tile->threads % 32 || tile->threads > 1024)
+        refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has whole warps and at most 1024 threads");
+    if (tile->chunks > 64) refuse_knob(p, KNOB_CHUNKS, tile->chunks, "at most 64 rows are unrolled");
+    if (accumulator_bytes(p) * tile->threads > MOST_SHARED)
+        refuse_knob(p, KNOB_ROWS, tile->rows, "the sums of its groups take more than 48 KB");
+}
+
+/* 32 accesses side by side are whole runs of memory of 128 bytes at least; 256 threads a CTA, as many rows as fill
+ * them, and several rows a trip so that their loads are in the air together: 96 bytes a thread. The parts' sums are
+ * short and many: one element an access spreads them over the most CTAs. */
+static void plan_columns(Planner *p) {
+    Tile *tile = &p->step->tile;
+    if (p->step->strategy == STRATEGY_FINALIZE && !forced_int(p, KNOB_VECTOR)) tile->vector = 1;
+    int threads = forced_int(p, KNOB_ROW_THREADS), rows = forced_int(p, KNOB_ROWS), chunks = forced_int(p, KNOB_CHUNKS);
+    int64_t wanted = ceil_div(p->guess < 1 ? 1 : p->guess, tile->vector);
+    tile->row_threads = threads ? threads : power_up_to(wanted, 32);
+    gen_plan_phases(p);
+    int most = 256;
+    while (most > 32 && accumulator_bytes(p) * most > MOST_SHARED) most /= 2;
+    tile->rows = rows ? rows : tile->row_threads < most ? most / tile->row_threads : 1;
+    int trip = 8;
+    while (trip > 1 && trip_bytes(p, trip) > 96) trip /= 2;
+    tile->chunks = chunks ? chunks : trip;
+    check_columns(p);
+}
+
+static void plan_split(Planner *p) {
+    const Strategy split = p->step->strategy;
+    plan_loop(p);
+    p->step->strategy = split;
+    gen_plan_phases(p);
+}
+
 static void plan_rows(Planner *p) {
     Tile *tile = &p->step->tile;
     const char *text = gen_knob_text(&p->unit->options, KNOB_STRATEGY, p->nest->name);
     Strategy forced = STRATEGY_ROW_REGISTERS;
     if (text) gen_strategy_find(text, &forced);
-    if (text && forced == STRATEGY_POINTWISE)
-        ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "kernel %s cannot be pointwise: it works by rows",
-                   p->nest->name);
-    bool registers = !(text && forced == STRATEGY_ROW_LOOP) && plan_registers(p);
-    if (text && forced == STRATEGY_ROW_REGISTERS && p->columns < 0)
+    if (text && forced != STRATEGY_ROW_LOOP && forced != STRATEGY_ROW_REGISTERS)
+        ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "kernel %s cannot be %s: it works by rows",
+                   p->nest->name, text);
+    bool split = p->step->strategy == STRATEGY_ROW_SPLIT;
+    if (split) plan_split(p);
+    bool registers = !split && !(text && forced == STRATEGY_ROW_LOOP) && plan_registers(p);
+    if (!split && text && forced == STRATEGY_ROW_REGISTERS && p->columns < 0)
         ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0},
                    "kernel %s cannot hold its rows in registers: their length "
                    "has no limit (give the dim a max)",
                    p->nest->name);
-    if (!registers && !(text && forced == STRATEGY_ROW_REGISTERS)) plan_loop(p);
+    if (!split && !registers && !(text && forced == STRATEGY_ROW_REGISTERS)) plan_loop(p);
     int threads = forced_int(p, KNOB_ROW_THREADS), chunks = forced_int(p, KNOB_CHUNKS);
     if (threads) {
         tile->row_threads = threads;
@@ -305,16 +398,6 @@ static void plan_pointwise(Planner *p) {
     gen_plan_phases(p);
 }
 
-/* Bytes of registers a thread that a phase's loads take: ptxas issues them all at once. */
-static int64_t loaded_bytes(const Planner *p, const Phase *phase) {
-    int64_t bytes = 0;
-    for (uint32_t i = 0; i < phase->loads.count; i++) {
-        const Stmt *load = &p->nest->stmts.at[phase->loads.at[i]];
-        bytes += gen_pack_bytes(p, load) * p->step->tile.chunks;
-    }
-    return bytes;
-}
-
 /* Left alone, ptxas aims at an occupancy of its own and spills a few words to reach it (RMSNorm of 1024 f32 columns, 64
  * threads: 8 bytes at 40 registers, none at 53). So the bound is always given: threads an SM by the bytes that a thread
  * holds at once, which leaves 64, 80 or 128 registers. Seen on sm_90 without a bound: 96 bytes take 56, 192 bytes 80 to
@@ -322,12 +405,14 @@ static int64_t loaded_bytes(const Planner *p, const Phase *phase) {
  * spilled at 80 registers; RMSNorm of 4095 f16 columns: 32 at 64). */
 static int default_min_ctas(const Planner *p) {
     const Tile *tile = &p->step->tile;
-    int64_t kept = p->kept_bytes * (int64_t)tile->chunks * tile->vector, bytes = 0;
+    bool columns = gen_by_columns(p->step->strategy);
+    int64_t kept = columns ? 0 : p->kept_bytes * (int64_t)tile->chunks * tile->vector, bytes = 0;
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
         int64_t held = loaded_bytes(p, &p->step->phases[q]) + (q > 0 ? kept : 0);
+        if (columns) held += accumulator_bytes(p);
         if (held > bytes) bytes = held;
     }
-    if (p->step->strategy == STRATEGY_ROW_LOOP) bytes += 128;
+    if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
     int threads = bytes <= 96 ? 1024 : bytes <= 208 ? 768 : 512;
     int ctas = threads / tile->threads;
     return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;
@@ -358,10 +443,10 @@ enum { TRIP_COST = 320 };
 
 static void plan_unroll(Planner *p) {
     const Tile *tile = &p->step->tile;
+    const bool by_rows = p->step->strategy != STRATEGY_POINTWISE && !gen_by_columns(p->step->strategy);
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
         int access = phase_cost(p, q) * tile->vector, trips = 1;
-        while (p->step->strategy != STRATEGY_POINTWISE && trips < tile->chunks &&
-               (tile->chunks % trips || access * (tile->chunks / trips) > TRIP_COST))
+        while (by_rows && trips < tile->chunks && (tile->chunks % trips || access * (tile->chunks / trips) > TRIP_COST))
             trips++;
         p->step->phases[q].unroll = tile->chunks / trips;
     }
@@ -371,6 +456,8 @@ void gen_plan_tile(Planner *p) {
     plan_vector(p);
     if (p->step->strategy == STRATEGY_POINTWISE)
         plan_pointwise(p);
+    else if (gen_by_columns(p->step->strategy))
+        plan_columns(p);
     else
         plan_rows(p);
     int min_ctas = forced_int(p, KNOB_MIN_CTAS);

@@ -10,6 +10,8 @@ static const StrategyRow rows[] = {
 
 const StrategyRow *gen_strategy(Strategy strategy) { return &rows[strategy]; }
 
+bool gen_by_columns(Strategy strategy) { return strategy == STRATEGY_COLUMN || strategy == STRATEGY_FINALIZE; }
+
 bool gen_strategy_find(const char *name, Strategy *strategy) {
     for (uint32_t i = 0; i < STRATEGY_COUNT; i++) {
         if (strcmp(rows[i].name, name) != 0) continue;

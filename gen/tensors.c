@@ -314,6 +314,28 @@ static void check_injective(Front *front, const Tensor *tensor, Place place) {
     }
 }
 
+/* What is held and what is added are both floats or both integers, and are no input's memory: whether an input in place
+ * is what the output holds would be the launch's choice. */
+static bool read_accumulate(Front *front, const Doc *doc, const Tensor *tensor) {
+    const Value *value = &front->graph->values.at[tensor->value];
+    bool truth = doc->kind == DOC_SCALAR && (strcmp(doc->text, "true") == 0 || strcmp(doc->text, "True") == 0);
+    bool lie = doc->kind == DOC_SCALAR && (strcmp(doc->text, "false") == 0 || strcmp(doc->text, "False") == 0);
+    if (!truth && !lie) ir_stop_at(front->job, STATUS_REJECTED, doc->place, "accumulate is true or false");
+    if (lie) return false;
+    if (ir_dtype(tensor->dtype)->kind == KIND_BOOL)
+        ir_stop_at(front->job, STATUS_REJECTED, doc->place, "bools do not accumulate");
+    if (tensor->inplace != IR_NONE)
+        ir_stop_at(front->job, STATUS_REJECTED, doc->place,
+                   "an output accumulates or is in place: to add to '%s', add it in the node",
+                   front->graph->inputs.at[tensor->inplace].name);
+    bool is_float = ir_dtype(tensor->dtype)->kind == KIND_FLOAT;
+    if (is_float == (ir_dtype(value->dtype)->kind == KIND_FLOAT)) return true;
+    ir_error(front->job, doc->place, "%s adds to %s: cast the node to %s first", ir_dtype(value->dtype)->name,
+             ir_dtype(tensor->dtype)->name, ir_dtype(ir_compute_dtype(tensor->dtype))->name);
+    ir_note(front->job, value->place, "the node");
+    ir_stop(front->job, STATUS_REJECTED);
+}
+
 static void read_output(Front *front, const Doc *key, const Doc *item) {
     static const char *const fields[] = {"dtype", "shape", "strides", "align", "of", "inplace", "accumulate"};
     bool has_shape, map = item->kind == DOC_MAP;
@@ -341,16 +363,7 @@ static void read_output(Front *front, const Doc *key, const Doc *item) {
         place_inplace(front, &tensor, inplace->place);
     }
     check_injective(front, &tensor, strides ? strides->place : key->place);
-    if (accumulate) {
-        bool truth = accumulate->kind == DOC_SCALAR &&
-                     (strcmp(accumulate->text, "true") == 0 || strcmp(accumulate->text, "True") == 0);
-        bool lie = accumulate->kind == DOC_SCALAR &&
-                   (strcmp(accumulate->text, "false") == 0 || strcmp(accumulate->text, "False") == 0);
-        if (!truth && !lie) ir_stop_at(front->job, STATUS_REJECTED, accumulate->place, "accumulate is true or false");
-        if (truth && ir_dtype(tensor.dtype)->kind == KIND_BOOL)
-            ir_stop_at(front->job, STATUS_REJECTED, accumulate->place, "bools do not accumulate");
-        tensor.accumulate = truth;
-    }
+    if (accumulate) tensor.accumulate = read_accumulate(front, accumulate, &tensor);
     *IR_PUSH(front->job, &front->graph->outputs) = tensor;
 }
 

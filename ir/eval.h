@@ -1,8 +1,10 @@
-/* The oracle: Graph and Prog evaluated in double (integers and bools in int64), each element with an error bound.
+/* The oracle: Graph and Prog evaluated in double (those that compute in f64 in long double; integers and bools in
+ * int64), each element with an error bound.
  *
- * A bound says how far a correct f32 evaluation in any legal order may be from the value. It is first order, from the
- * ulps and derivative columns of the op table; where an operand's bound is large against it, from the op's values at
- * the ends of the operand's interval. A reduction adds depth * eps * sum of |terms|. What cannot be known is infinity.
+ * A bound says how far a correct evaluation in f32 (f64) in any legal order may be from the value. It is first order,
+ * from the ulps and derivative columns of the op table; where an operand's bound is large against it, from the op's
+ * values at the ends of the operand's interval. A reduction adds depth * eps * sum of |terms|. What cannot be known is
+ * infinity.
  * Where a value is within its bound of a discontinuity (comparison, floor, round, cast to integer), its bound grows to
  * reach the other side, and the element is counted. */
 #ifndef IR_EVAL_H
@@ -60,6 +62,7 @@ typedef struct EvalBuf {
     double *number; /* float bufs */
     double *bound;
     int64_t *integer; /* integer and bool bufs */
+    double *low;      /* of programs that compute in f64: what number leaves of a long double; zeros where NULL */
 } EvalBuf;
 
 /* A buf with neither number nor integer gets memory in the job's arena (of span elements, or as many as its extents

@@ -1,5 +1,5 @@
 /* In: a Graph, its inputs, and a box of one output. Out: what the box should hold, with bounds. Left alone: element
- * arithmetic (ir/eval_ops.c and others), what is needed of each value (ir/eval_need.c).
+ * arithmetic (ir/eval_real.h), what is needed of each value (ir/eval_need.c).
  *
  * The box is cut along one dim into pieces whose values lie in the cache, where that does not make values be evaluated
  * much more than once. Each piece: walk backwards for what is needed, then forward, an array a value, given back after
@@ -15,6 +15,7 @@ typedef struct Evaluator {
     Job *job;
     const Graph *graph;
     const EvalInput *input;
+    const RealOps *real;
     Node *nodes;
     Pool pool;
     Accumulator *accumulators;
@@ -54,6 +55,7 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
             out.integer[i * out.step] = ir_load_int(dtype, element);
         } else if (out.number) {
             out.number[i * out.step] = ir_load_float(dtype, element);
+            if (out.low) out.low[i * out.step] = 0;
         }
         out.bound[i * out.step] = 0;
     }
@@ -75,6 +77,7 @@ static void fill(Lane out, uint64_t count, double number, int64_t integer) {
             out.number[i] = number;
         else
             out.integer[i] = integer;
+        if (out.low) out.low[i] = 0;
         out.bound[i] = 0;
     }
 }
@@ -107,7 +110,7 @@ static void eval_leaf(Evaluator *eval, const Value *value, Node *node) {
 /* ---- element by element ---- */
 
 static void eval_elements(Evaluator *eval, const Value *value, Node *node) {
-    ElementStrip strip = {.arity = value->arg_count, .out = node->lane};
+    ElementStrip strip = {.real = eval->real, .arity = value->arg_count, .out = node->lane};
     DType operands[3] = {DTYPE_F32, DTYPE_F32, DTYPE_F32};
     Walk walk = walk_node(node, 1u + value->arg_count);
     for (uint32_t k = 0; k < value->arg_count; k++) {
@@ -136,10 +139,8 @@ static void eval_reduce(Evaluator *eval, uint32_t id) {
         eval->accumulators = IR_NEW_ARRAY(eval->job, Accumulator, node->count);
         eval->accumulator_capacity = node->count;
     }
-    ReduceStrip strip = {value->reduction, value->dtype, eval->accumulators, arg->lane};
-    for (uint64_t i = 0; i < node->count; i++) {
-        ir_eval_reduce_start(value->reduction, value->dtype, &eval->accumulators[i]);
-    }
+    ReduceStrip strip = {eval->real, value->reduction, value->dtype, eval->accumulators, arg->lane};
+    for (uint64_t i = 0; i < node->count; i++) eval->real->reduce_start(value->reduction, &eval->accumulators[i]);
     Walk walk = {.rank = arg->rank, .lanes = 2};
     int64_t from[IR_MAX_RANK], to[IR_MAX_RANK];
     ir_box_strides(&arg->need, arg->rank, from);
@@ -157,8 +158,8 @@ static void eval_reduce(Evaluator *eval, uint32_t id) {
     ir_walk(&walk, ir_reduce_strip, &strip);
     uint32_t depth = eval->input->depth ? eval->input->depth[id] : 0;
     for (uint64_t i = 0; i < node->count; i++) {
-        ir_eval_reduce_finish(value->reduction, value->dtype, &eval->accumulators[i], depth, 0,
-                              ir_lane_at(node->lane, (int64_t)i, 1));
+        eval->real->reduce_finish(value->reduction, value->dtype, &eval->accumulators[i], depth, 0,
+                                  ir_lane_at(node->lane, (int64_t)i, 1));
     }
 }
 
@@ -302,11 +303,12 @@ static void add_held(Evaluator *eval, uint32_t output, Node *node) {
     Lane in[2] = {node->lane, ir_pool_take(&eval->pool, node->count, is_float, &block)};
     load_view(&eval->input->held[output], node, in[1]);
     ElementOp add = {OP_ADD, compute, compute, compute, &eval->uncertain};
-    ir_eval_elements(&add, in, node->lane, (int64_t)node->count);
+    eval->real->elements(&add, in, node->lane, (int64_t)node->count);
     ir_pool_give(&eval->pool, block);
 }
 
 typedef struct ResultStrip {
+    const RealOps *real;
     Expected *expected;
     Lane in;
     ElementOp cast; /* to the output's dtype */
@@ -316,11 +318,11 @@ static void result_strip(void *state, const int64_t *position, const int64_t *st
     const ResultStrip *result = state;
     Expected *expected = result->expected;
     Lane in = ir_lane_at(result->in, position[0], step[0]);
-    Lane out = {expected->number, expected->bound, expected->integer, 1};
+    Lane out = {expected->number, expected->bound, expected->integer, 1, NULL};
     out = ir_lane_at(out, position[1], step[1]);
     DType dtype = result->cast.result;
     if (!in.number || !out.number) {
-        ir_eval_cast(&result->cast, in, out, count);
+        result->real->cast(&result->cast, in, out, count);
         return;
     }
     for (int64_t i = 0; i < count; i++) { /* the bound before rounding; but inf on one side only lets either pass */
@@ -344,7 +346,7 @@ static void eval_piece(Evaluator *eval, uint32_t output, const Box *whole, const
     Walk walk = walk_node(node, 2);
     ir_box_strides(whole, node->rank, walk.stride[1]);
     walk.offset[1] = position_of(walk.stride[1], whole, piece->start, node->rank);
-    ResultStrip result = {expected, node->lane, {OP_CAST, dtype, tensor->dtype, dtype, &eval->uncertain}};
+    ResultStrip result = {eval->real, expected, node->lane, {OP_CAST, dtype, tensor->dtype, dtype, &eval->uncertain}};
     ir_walk(&walk, result_strip, &result);
     ir_pool_give(&eval->pool, node->block);
 }
@@ -392,6 +394,13 @@ static void measure_nodes(Evaluator *eval, uint32_t wanted) {
     }
 }
 
+/* Graphs that compute in f64 are evaluated in long double. */
+static const RealOps *choose_real(const Graph *graph, uint32_t output) {
+    bool wide = graph->outputs.at[output].dtype == DTYPE_F64;
+    for (uint32_t id = 0; id <= graph->outputs.at[output].value; id++) wide |= graph->values.at[id].dtype == DTYPE_F64;
+    return wide ? &ir_real_long : &ir_real_double;
+}
+
 Expected ir_eval_graph(Job *job, const Graph *graph, const EvalInput *input, uint32_t output, const Box *box) {
     const Tensor *tensor = &graph->outputs.at[output];
     uint32_t wanted = tensor->value, rank = graph->values.at[wanted].shape.rank;
@@ -407,7 +416,8 @@ Expected ir_eval_graph(Job *job, const Graph *graph, const EvalInput *input, uin
     else
         expected.integer = IR_NEW_ARRAY(job, int64_t, expected.count);
     Mark mark = ir_mark(job);
-    Evaluator eval = {.job = job, .graph = graph, .input = input, .pool = {.job = job}};
+    Evaluator eval = {.job = job, .graph = graph, .input = input, .real = choose_real(graph, output)};
+    eval.pool = (Pool){.job = job, .wide = eval.real->wide};
     eval.nodes = IR_NEW_ARRAY(job, Node, wanted + 1);
     measure_nodes(&eval, wanted);
     uint32_t dim;

@@ -1,5 +1,8 @@
 /* What the evaluators of Graph and Prog share: element arithmetic with bounds, casts, reductions, and walks over
- * strided index spaces. Internal to ir/eval_*.c. */
+ * strided index spaces. Internal to ir/eval_*.c.
+ *
+ * The arithmetic is written once for REAL (ir/eval_real_*.h) and made twice: in double, and in long double for graphs
+ * that compute in f64, whose elements are held as two doubles. */
 #ifndef IR_EVAL_OPS_H
 #define IR_EVAL_OPS_H
 
@@ -12,6 +15,7 @@ typedef struct Lane {
     double *bound;
     int64_t *integer;
     int64_t step; /* elements from one to the next; 0: the same for all */
+    double *low;  /* what number leaves of a long double; NULL where elements are doubles */
 } Lane;
 
 /* The elements of out from those of in; `compute` is the dtype in which operands meet, `result` that of the value.
@@ -23,33 +27,32 @@ typedef struct ElementOp {
     DType source; /* OP_CAST: of what is cast */
     uint64_t *uncertain;
 } ElementOp;
-void ir_eval_elements(const ElementOp *op, const Lane *in, Lane out, int64_t count);
-void ir_eval_cast(const ElementOp *op, Lane in, Lane out, int64_t count);         /* (ir/eval_steps.c) */
-bool ir_eval_steps(const ElementOp *op, const Lane *in, Lane out, int64_t count); /* false: no step function */
-
-/* ulps, 2^-24 and the like of a compute dtype */
-double ir_eval_ulp(DType compute, double value);
-/* A value whose operands' errors make `propagated`, after one rounding of `ulps`: overflow settled. */
-double ir_eval_settle(DType compute, double *value, double propagated, double ulps);
-
 /* The op over operands of these dtypes; stops where integers and floats meet without a cast. */
 ElementOp ir_eval_op(Job *job, Op op, DType result, const DType *operands, uint64_t *uncertain);
 void ir_lane_copy(Lane in, Lane out, int64_t count);
 
-/* ---- reductions (ir/eval_reduce.c) ---- */
-
 typedef struct Accumulator {
-    double at[6]; /* meaning: see each reduction's step */
+    union { /* meaning: see each reduction's step */
+        double at_double[6];
+        long double at_long[6];
+    };
     int64_t integer;
     uint64_t terms;
 } Accumulator;
-void ir_eval_reduce_start(Reduction reduction, DType dtype, Accumulator *accumulator);
-/* Element i of the lane goes to accumulator i * step. */
-void ir_eval_reduce(Reduction reduction, DType dtype, Accumulator *accumulators, int64_t step, Lane lane,
-                    int64_t count);
-/* Result k of 1 or 2 into one element. depth 0: the number of terms. */
-void ir_eval_reduce_finish(Reduction reduction, DType dtype, const Accumulator *accumulator, uint32_t depth, unsigned k,
-                           Lane out);
+
+/* The arithmetic in one REAL. */
+typedef struct RealOps {
+    bool wide; /* long double */
+    void (*elements)(const ElementOp *op, const Lane *in, Lane out, int64_t count);
+    void (*cast)(const ElementOp *op, Lane in, Lane out, int64_t count);
+    void (*reduce_start)(Reduction reduction, Accumulator *accumulator);
+    /* Element i of the lane goes to accumulator i * step. */
+    void (*reduce)(Reduction reduction, DType dtype, Accumulator *accumulators, int64_t step, Lane lane, int64_t count);
+    /* Result k of 1 or 2 into one element. depth 0: the number of terms. */
+    void (*reduce_finish)(Reduction reduction, DType dtype, const Accumulator *accumulator, uint32_t depth, unsigned k,
+                          Lane out);
+} RealOps;
+extern const RealOps ir_real_double, ir_real_long;
 
 /* ---- walks over index space (ir/eval_walk.c) ---- */
 
@@ -69,11 +72,13 @@ void ir_walk(Walk *walk, WalkStrip *strip, void *state);
 
 /* Strips for the two commonest walks: lane 0 is the result (the accumulators), the others are the operands. */
 typedef struct ElementStrip {
+    const RealOps *real;
     ElementOp op;
     uint32_t arity;
     Lane in[3], out;
 } ElementStrip;
 typedef struct ReduceStrip {
+    const RealOps *real;
     Reduction reduction;
     DType dtype;
     Accumulator *accumulators;
@@ -84,12 +89,13 @@ WalkStrip ir_reduce_strip;
 
 /* Runs of elements that are handed out and taken back, over the arena. */
 typedef struct PoolBlock {
-    double *words; /* values, then bounds */
+    double *words; /* values, then bounds, then low parts */
     uint64_t capacity;
     bool used;
 } PoolBlock;
 typedef struct Pool {
     Job *job;
+    bool wide;
     IR_LIST(PoolBlock) blocks;
 } Pool;
 Lane ir_pool_take(Pool *pool, uint64_t count, bool is_float, uint32_t *block); /* not zeroed */
@@ -97,7 +103,7 @@ void ir_pool_give(Pool *pool, uint32_t block);
 
 static inline Lane ir_lane_at(Lane lane, int64_t position, int64_t step) {
     return (Lane){lane.number ? lane.number + position : NULL, lane.bound + position,
-                  lane.integer ? lane.integer + position : NULL, step};
+                  lane.integer ? lane.integer + position : NULL, step, lane.low ? lane.low + position : NULL};
 }
 
 static inline bool ir_is_float(DType dtype) { return ir_dtype(dtype)->kind == KIND_FLOAT; }

@@ -1,5 +1,5 @@
 /* In: a Prog, dims, numbers of parts, and what its in and out buffers hold. Out: what its nests leave in the buffers,
- * rounded where the IR rounds, with bounds. Left alone: element arithmetic (ir/eval_ops.c and others).
+ * rounded where the IR rounds, with bounds. Left alone: element arithmetic (ir/eval_real.h).
  *
  * A nest is evaluated statement by statement, each over its own domain: axes in loop order, row-major. Where some axis
  * is consumed by nothing, the nest is cut along it into pieces that lie in the cache. */
@@ -23,6 +23,7 @@ typedef struct Runner {
     const Prog *prog;
     const int64_t *dims, *parts;
     EvalBuf *bufs;
+    const RealOps *real;
     uint8_t **written; /* for each buf that nests write: a flag an element */
     uint64_t uncertain;
     /* the nest at hand */
@@ -97,7 +98,7 @@ typedef struct Touch { /* a strip of a load or a store */
     uint32_t buf_id;
     uint8_t *written; /* NULL: holds what the caller put there */
     Lane lane, index;
-    int64_t index_stride;
+    int64_t index_stride, index_extent;
     ElementOp cast; /* stores */
 } Touch;
 
@@ -112,7 +113,7 @@ static void require_inside(const Touch *touch, int64_t first, int64_t last) {
 }
 
 static Lane buf_lane(const EvalBuf *buf, int64_t position, int64_t step) {
-    return ir_lane_at((Lane){buf->number, buf->bound, buf->integer, 1}, position, step);
+    return ir_lane_at((Lane){buf->number, buf->bound, buf->integer, 1, buf->low}, position, step);
 }
 
 static void require_written(const Touch *touch, int64_t position, int64_t step, int64_t count) {
@@ -139,7 +140,11 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
     }
     Lane index = ir_lane_at(touch->index, position[2], step[2]);
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = position[1] + i * step[1] + index.integer[i * index.step] * touch->index_stride;
+        int64_t picked = index.integer[i * index.step];
+        if (touch->index_extent >= 0 && (picked < 0 || picked >= touch->index_extent))
+            ir_stop_at(touch->run->job, STATUS_USAGE, touch->stmt->place, "the index %lld is outside its dim of %lld",
+                       (long long)picked, (long long)touch->index_extent);
+        int64_t at = position[1] + i * step[1] + picked * touch->index_stride;
         load_run(touch, ir_lane_at(out, i * out.step, 0), at, 0, 1);
         if (index.bound[i * index.step] > 0) out.bound[i * out.step] = (double)INFINITY;
     }
@@ -160,8 +165,8 @@ static void mark_written(const Touch *touch, int64_t position, int64_t step, int
 static void store_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
     const Touch *touch = state;
     mark_written(touch, position[1], step[1], count);
-    ir_eval_cast(&touch->cast, ir_lane_at(touch->lane, position[0], step[0]),
-                 buf_lane(touch->buf, position[1], step[1]), count);
+    touch->run->real->cast(&touch->cast, ir_lane_at(touch->lane, position[0], step[0]),
+                           buf_lane(touch->buf, position[1], step[1]), count);
 }
 
 static Touch touch_of(Runner *run, const Stmt *stmt) {
@@ -189,6 +194,7 @@ static void eval_load(Runner *run, const Stmt *stmt, State *state) {
     if (access->index != IR_NONE) {
         touch.index = run->states[access->index].lane;
         touch.index_stride = size_value(run, access->index_stride);
+        touch.index_extent = size_value(run, access->index_extent);
         add_lane(run, &walk, stmt->domain, run->states[access->index].stride, 0);
     }
     ir_walk(&walk, load_strip, &touch);
@@ -221,7 +227,7 @@ static void eval_store(Runner *run, const Stmt *stmt) {
 }
 
 static void eval_elements(Runner *run, const Stmt *stmt, State *state) {
-    ElementStrip strip = {.arity = stmt->arg_count, .out = state->lane};
+    ElementStrip strip = {.real = run->real, .arity = stmt->arg_count, .out = state->lane};
     DType operands[3] = {DTYPE_F32, DTYPE_F32, DTYPE_F32};
     Walk walk = walk_axes(run, stmt->domain);
     add_lane(run, &walk, stmt->domain, state->stride, 0);
@@ -243,6 +249,7 @@ static void eval_leaf(const Runner *run, const Stmt *stmt, State *state) {
             state->lane.number[i] = ir_load_float(stmt->dtype, &stmt->bits);
         else
             state->lane.integer[i] = integer;
+        if (state->lane.low) state->lane.low[i] = 0;
         state->lane.bound[i] = 0;
     }
 }
@@ -256,8 +263,8 @@ static ReduceStrip start_reduce(Runner *run, const Stmt *stmt, uint64_t count) {
     }
     Accumulator *accumulators = IR_NEW_ARRAY(run->job, Accumulator, count);
     DType dtype = ir_compute_dtype(arg->dtype);
-    for (uint64_t i = 0; i < count; i++) ir_eval_reduce_start(stmt->reduction, dtype, &accumulators[i]);
-    return (ReduceStrip){stmt->reduction, dtype, accumulators, run->states[stmt->arg[0]].lane};
+    for (uint64_t i = 0; i < count; i++) run->real->reduce_start(stmt->reduction, &accumulators[i]);
+    return (ReduceStrip){run->real, stmt->reduction, dtype, accumulators, run->states[stmt->arg[0]].lane};
 }
 
 /* Consumed axes over which the argument does not vary count as often as they are long. */
@@ -272,8 +279,8 @@ static void eval_reduce(Runner *run, const Stmt *stmt, State *state) {
     add_lane(run, &walk, mask, run->states[stmt->arg[0]].stride, 0);
     ir_walk(&walk, ir_reduce_strip, &strip);
     for (uint64_t i = 0; i < count; i++) {
-        ir_eval_reduce_finish(stmt->reduction, strip.dtype, &strip.accumulators[i], 0, stmt->result,
-                              ir_lane_at(state->lane, (int64_t)i, 1));
+        run->real->reduce_finish(stmt->reduction, strip.dtype, &strip.accumulators[i], 0, stmt->result,
+                                 ir_lane_at(state->lane, (int64_t)i, 1));
     }
     ir_reset(run->job, mark);
 }
@@ -289,9 +296,10 @@ static void partial_strip(void *state, const int64_t *position, const int64_t *s
     mark_written(&partial->touch, position[1], step[1], count);
     for (int64_t i = 0; i < count; i++) {
         const Accumulator *accumulator = &partial->reduce->accumulators[position[0] + i * step[0]];
-        ir_eval_reduce_finish(partial->reduce->reduction, partial->reduce->dtype, accumulator, 0, 0, partial->finished);
-        ir_eval_cast(&partial->touch.cast, partial->finished,
-                     buf_lane(partial->touch.buf, position[1] + i * step[1], 0), 1);
+        const RealOps *real = partial->touch.run->real;
+        real->reduce_finish(partial->reduce->reduction, partial->reduce->dtype, accumulator, 0, 0, partial->finished);
+        real->cast(&partial->touch.cast, partial->finished, buf_lane(partial->touch.buf, position[1] + i * step[1], 0),
+                   1);
     }
 }
 
@@ -329,7 +337,7 @@ static void eval_partial(Runner *run, const Stmt *stmt) {
     for (uint32_t i = 0; i < run->nest->axis_count; i++) {
         if (consumed_rows >> i & 1) rows *= run->extent[i];
     }
-    double number, bound;
+    double number, low, bound;
     int64_t integer, offset = access_strides(run, access, stride);
     PartialStrip partial = {.touch = touch_of(run, stmt)};
     partial.touch.cast = store_cast(run, stmt);
@@ -338,7 +346,8 @@ static void eval_partial(Runner *run, const Stmt *stmt) {
         Mark mark = ir_mark(run->job);
         ReduceStrip reduce = start_reduce(run, stmt, count);
         bool is_float = ir_is_float(reduce.dtype);
-        partial.finished = (Lane){is_float ? &number : NULL, &bound, is_float ? NULL : &integer, 0};
+        partial.finished =
+            (Lane){is_float ? &number : NULL, &bound, is_float ? NULL : &integer, 0, run->real->wide ? &low : NULL};
         partial.reduce = &reduce;
         accumulate_rows(run, stmt, &reduce, to, p * rows / parts, (p + 1) * rows / parts);
         Walk walk = walk_axes(run, stmt->domain);
@@ -434,7 +443,7 @@ static void eval_nest(Runner *run, const Nest *nest) {
     int64_t whole = 1, length = 1;
     run->nest = nest;
     run->cut = IR_NONE;
-    run->pool = (Pool){.job = run->job};
+    run->pool = (Pool){.job = run->job, .wide = run->real->wide};
     run->states = IR_NEW_ARRAY(run->job, State, nest->stmts.count);
     find_last_uses(nest, run->states);
     for (uint32_t i = 0; i < nest->axis_count; i++) run->extent[i] = size_value(run, nest->axes[i].extent);
@@ -465,14 +474,26 @@ static void prepare_buf(Runner *run, uint32_t id) {
             held->integer = IR_NEW_ARRAY(run->job, int64_t, (size_t)held->span);
     }
     if (!held->bound) held->bound = IR_NEW_ARRAY(run->job, double, (size_t)held->span);
+    if (run->real->wide && held->number && !held->low) held->low = IR_NEW_ARRAY(run->job, double, (size_t)held->span);
     bool right = ir_is_float(buf->dtype) ? held->number != NULL : held->integer != NULL;
     if (!right) IR_BREACH(run->job, "buffer %s holds the wrong kind", buf->name);
     bool written = buf->kind != BUF_IN && buf->kind != BUF_SCALAR;
     if (written) run->written[id] = IR_NEW_ARRAY(run->job, uint8_t, (size_t)held->span);
 }
 
+/* Programs that compute in f64 are evaluated in long double. */
+static const RealOps *choose_real(const Prog *prog) {
+    bool wide = false;
+    for (uint32_t b = 0; b < prog->bufs.count; b++) wide |= prog->bufs.at[b].dtype == DTYPE_F64;
+    for (uint32_t n = 0; n < prog->nests.count; n++)
+        for (uint32_t i = 0; i < prog->nests.at[n].stmts.count; i++)
+            wide |= prog->nests.at[n].stmts.at[i].dtype == DTYPE_F64;
+    return wide ? &ir_real_long : &ir_real_double;
+}
+
 void ir_eval_prog(Job *job, const Prog *prog, const int64_t *dims, const int64_t *parts, EvalBuf *bufs) {
     Runner run = {.job = job, .prog = prog, .dims = dims, .parts = parts, .bufs = bufs};
+    run.real = choose_real(prog);
     run.written = IR_NEW_ARRAY(job, uint8_t *, prog->bufs.count);
     for (uint32_t i = 0; i < prog->bufs.count; i++) prepare_buf(&run, i);
     for (uint32_t i = 0; i < prog->nests.count; i++) {

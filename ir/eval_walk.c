@@ -51,13 +51,13 @@ void ir_element_strip(void *state, const int64_t *position, const int64_t *step,
     const ElementStrip *strip = state;
     Lane in[3];
     for (uint32_t k = 0; k < strip->arity; k++) in[k] = ir_lane_at(strip->in[k], position[k + 1], step[k + 1]);
-    ir_eval_elements(&strip->op, in, ir_lane_at(strip->out, position[0], step[0]), count);
+    strip->real->elements(&strip->op, in, ir_lane_at(strip->out, position[0], step[0]), count);
 }
 
 void ir_reduce_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
     const ReduceStrip *strip = state;
-    ir_eval_reduce(strip->reduction, strip->dtype, strip->accumulators + position[0], step[0],
-                   ir_lane_at(strip->in, position[1], step[1]), count);
+    strip->real->reduce(strip->reduction, strip->dtype, strip->accumulators + position[0], step[0],
+                        ir_lane_at(strip->in, position[1], step[1]), count);
 }
 
 void ir_lane_copy(Lane in, Lane out, int64_t count) {
@@ -66,6 +66,7 @@ void ir_lane_copy(Lane in, Lane out, int64_t count) {
             out.number[i * out.step] = in.number[i * in.step];
         else
             out.integer[i * out.step] = in.integer[i * in.step];
+        if (out.low && out.number) out.low[i * out.step] = in.low ? in.low[i * in.step] : 0;
         out.bound[i * out.step] = in.bound[i * in.step];
     }
 }
@@ -90,7 +91,7 @@ Lane ir_pool_take(Pool *pool, uint64_t count, bool is_float, uint32_t *block) {
         if (best == IR_NONE || free_block->capacity < pool->blocks.at[best].capacity) best = i;
     }
     if (best == IR_NONE) {
-        double *words = IR_NEW_ARRAY(pool->job, double, count * 2);
+        double *words = IR_NEW_ARRAY(pool->job, double, count *(pool->wide ? 3 : 2));
         PoolBlock *added = IR_PUSH(pool->job, &pool->blocks);
         added->words = words;
         added->capacity = count;
@@ -101,7 +102,8 @@ Lane ir_pool_take(Pool *pool, uint64_t count, bool is_float, uint32_t *block) {
     *block = best;
     /* double and int64_t have one size; memory of the arena has no declared type */
     void *values = taken->words;
-    return (Lane){is_float ? values : NULL, taken->words + taken->capacity, is_float ? NULL : values, 1};
+    double *low = pool->wide && is_float ? taken->words + 2 * taken->capacity : NULL;
+    return (Lane){is_float ? values : NULL, taken->words + taken->capacity, is_float ? NULL : values, 1, low};
 }
 
 void ir_pool_give(Pool *pool, uint32_t block) { pool->blocks.at[block].used = false; }

@@ -2,8 +2,8 @@
  * functions, and the dtype rules. Left alone: error bounds (ir/eval_ops.c). */
 #include "ir/ops.h"
 
-#include <math.h>
 #include <string.h>
+#include <tgmath.h>
 
 /* Signed overflow wraps, as on the GPU. */
 static int64_t ref_wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
@@ -23,21 +23,6 @@ static int64_t ref_mod_int(int64_t a, int64_t b) {
     return rest != 0 && (a < 0) != (b < 0) ? rest + b : rest;
 }
 
-static double ref_mod(double a, double b) {
-    double rest = fmod(a, b);
-    if (rest == 0) return copysign(0.0, b);
-    return (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-static double ref_floordiv(double a, double b) {
-    if (b == 0 || isinf(a) || isnan(a) || isnan(b)) return a / b;
-    double rest = fmod(a, b);
-    double quotient = (a - rest) / b;
-    if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
-    if (quotient == 0) return copysign(0.0, a / b);
-    return fabs(quotient) < 0x1p52 ? floor(quotient + 0.5) : quotient; /* the division itself may have rounded */
-}
-
 /* A negative exponent gives 0 unless the base is 1 or -1. */
 static int64_t ref_pow_int(int64_t a, int64_t b) {
     if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
@@ -49,50 +34,29 @@ static int64_t ref_pow_int(int64_t a, int64_t b) {
     return power;
 }
 
-static double ref_sign(double a) { return isnan(a) ? a : (a > 0) - (a < 0); }
-static double ref_where(double condition, double a, double b) { return condition != 0 ? a : b; }
-
-static double ref_sigmoid(double a) { /* no overflow on either side */
-    double e = exp(-fabs(a));
-    return a >= 0 ? 1 / (1 + e) : e / (1 + e);
-}
-
-/* Half to even, whatever the rounding mode. */
-static double ref_round(double a) {
-    double down = floor(a), rest = a - down;
-    if (isnan(a) || isinf(a) || rest == 0) return a;
-    double up = rest > 0.5 || (rest == 0.5 && fmod(down, 2) != 0) ? down + 1 : down;
-    return copysign(up, a);
-}
-
-/* NaN wins, and +0 is above -0. */
-static double ref_maximum(double a, double b) {
-    if (isnan(a) || isnan(b)) return a + b;
-    if (a == b) return signbit(a) ? b : a;
-    return a > b ? a : b;
-}
-
-static double ref_minimum(double a, double b) {
-    if (isnan(a) || isnan(b)) return a + b;
-    if (a == b) return signbit(a) ? a : b;
-    return a < b ? a : b;
-}
-
 /* Some columns say that there is none; their functions are not taken into the table. */
 #define UNUSED __attribute__((unused))
 
-/* The columns as functions. Derivatives spell sign, where and floordiv as the graph language does. */
-#define sign(a) ref_sign(a)
-#define where(condition, a, b) ref_where(condition, a, b)
-#define floordiv(a, b) ref_floordiv(a, b)
-#define NO_REFERENCE ((double)NAN)
+#define NO_REFERENCE NAN
 #define NO_INTEGER 0
 #define NO_IDENTITY ((double)NAN)
+
+#define REAL double
+#define NAMED(name) name##_double
+#define WHOLE 0x1p52
+#include "ir/ops_real.h"
+#define REAL long double
+#define NAMED(name) name##_long
+#define WHOLE 0x1p62L
+#include "ir/ops_real.h"
+
+static double ref_where(double condition, double a, double b) { return condition != 0 ? a : b; }
+
+/* The other columns as functions. Derivatives spell sign, where and floordiv as the graph language does. */
+#define sign(a) ref_sign_double(a)
+#define where(condition, a, b) ref_where(condition, a, b)
+#define floordiv(a, b) ref_floordiv_double(a, b)
 #define OP(id, name, symbol, arity, rule, cuda, ulps, ref, integer, da, db)                                            \
-    UNUSED static double reference_##id(double a, double b, double c) {                                                \
-        (void)a, (void)b, (void)c;                                                                                     \
-        return ref;                                                                                                    \
-    }                                                                                                                  \
     UNUSED static int64_t integer_##id(int64_t a, int64_t b, int64_t c) {                                              \
         (void)a, (void)b, (void)c;                                                                                     \
         return integer;                                                                                                \
@@ -108,10 +72,6 @@ static double ref_minimum(double a, double b) {
 #include "ir/ops.def"
 #undef OP
 #define REDUCTION(id, name, language, identity, integer_identity, cuda, ref, integer, ulps)                            \
-    UNUSED static double combine_##id(double a, double b) {                                                            \
-        (void)a, (void)b;                                                                                              \
-        return ref;                                                                                                    \
-    }                                                                                                                  \
     static int64_t combine_integer_##id(int64_t a, int64_t b) {                                                        \
         (void)a, (void)b;                                                                                              \
         return integer;                                                                                                \
@@ -135,7 +95,8 @@ static const OpRow op_rows[OP_PRIMITIVES] = {
      rule,                                                                                                             \
      cuda,                                                                                                             \
      ulps,                                                                                                             \
-     PICK(reference_##id, ref),                                                                                        \
+     PICK(reference_##id##_double, ref),                                                                               \
+     PICK(reference_##id##_long, ref),                                                                                 \
      PICK(integer_##id, integer),                                                                                      \
      {da_##id, db_##id},                                                                                               \
      {#da, #db}},
@@ -150,7 +111,8 @@ static const ReductionRow reduction_rows[REDUCTION_COUNT] = {
      identity,                                                                                                         \
      integer_identity,                                                                                                 \
      cuda,                                                                                                             \
-     PICK(combine_##id, ref),                                                                                          \
+     PICK(combine_##id##_double, ref),                                                                                 \
+     PICK(combine_##id##_long, ref),                                                                                   \
      combine_integer_##id,                                                                                             \
      ulps,                                                                                                             \
      REDUCTION_##id == REDUCTION_ONLINE || REDUCTION_##id == REDUCTION_WELFORD ? 2 : 1},

@@ -45,7 +45,8 @@ typedef struct OpRow {
     OpRule rule;
     const char *cuda;
     double ulps;
-    double (*reference)(double a, double b, double c);   /* NULL for RULE_LOGIC */
+    double (*reference)(double a, double b, double c); /* NULL for RULE_LOGIC */
+    long double (*reference_long)(long double a, long double b, long double c);
     int64_t (*integer)(int64_t a, int64_t b, int64_t c); /* NULL: never on integers */
     double (*derivative[2])(double a, double b, double y);
     const char *derivative_text[2]; /* graph language, from a, b, y */
@@ -69,6 +70,7 @@ typedef struct ReductionRow {
     int64_t integer_identity;
     const char *cuda;
     double (*combine)(double a, double b);
+    long double (*combine_long)(long double a, long double b);
     int64_t (*integer)(int64_t a, int64_t b);
     double ulps;
     uint8_t results; /* 1, or 2 for online and welford */

@@ -115,6 +115,7 @@ bool ir_is_full_read(const Nest *nest, const Stmt *stmt) {
 static bool same_access(const Access *a, const Access *b) {
     if (a->buf != b->buf || a->index != b->index || !ir_size_equal(a->offset, b->offset)) return false;
     if (a->index != IR_NONE && !ir_size_equal(a->index_stride, b->index_stride)) return false;
+    if (a->index != IR_NONE && !ir_size_equal(a->index_extent, b->index_extent)) return false;
     for (uint32_t i = 0; i < IR_MAX_AXES; i++) {
         if (!ir_size_equal(a->stride[i], b->stride[i])) return false;
     }

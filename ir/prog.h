@@ -44,6 +44,7 @@ typedef struct Access {
     Size stride[IR_MAX_AXES]; /* SIZE_INT 0: the axis is not in it */
     uint32_t index;           /* statement whose value is the gathered index, or IR_NONE */
     Size index_stride;
+    Size index_extent; /* the index is below it; SIZE_INT -1: not known */
 } Access;
 
 typedef struct Stmt {

@@ -138,7 +138,12 @@ static void print_access(Text *text, const Prog *prog, const Nest *nest, const A
         print_size(text, prog, access->stride[i]);
     }
     if (access->index != IR_NONE) {
-        ir_text_format(text, " + %%%u*", number[access->index]);
+        ir_text_format(text, " + %%%u", number[access->index]);
+        if (!ir_size_is(access->index_extent, -1)) {
+            ir_text_put(text, ":");
+            print_size(text, prog, access->index_extent);
+        }
+        ir_text_put(text, "*");
         print_size(text, prog, access->index_stride);
     }
     ir_text_put(text, "]");

@@ -274,7 +274,7 @@ static void read_use(Reader *reader, uint32_t slot) {
 }
 
 static uint32_t read_access(Reader *reader) {
-    Access access = {.index = IR_NONE};
+    Access access = {.index = IR_NONE, .index_extent = ir_size_int(-1)};
     Place word = ir_scan_word(&reader->scan, "the name of a buf");
     access.buf = find_buf(reader, word);
     if (access.buf == IR_NONE)
@@ -290,6 +290,7 @@ static uint32_t read_access(Reader *reader) {
         if (ir_scan_peek(&reader->scan) == '%') {
             if (gathered) ir_scan_fail(&reader->scan, "at most one gathered term");
             read_use(reader, USE_INDEX);
+            if (ir_scan_accept(&reader->scan, ':')) access.index_extent = read_size(reader);
             ir_scan_expect(&reader->scan, '*');
             access.index_stride = read_size(reader);
             gathered = true;

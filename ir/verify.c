@@ -89,7 +89,7 @@ static void check_declarations(Check *check) {
         for (uint32_t i = 0; right && i < nest->accesses.count; i++) {
             const Access *access = &nest->accesses.at[i];
             right = access->buf < prog->bufs.count && size_in_range(prog, access->offset) &&
-                    size_in_range(prog, access->index_stride);
+                    size_in_range(prog, access->index_stride) && size_in_range(prog, access->index_extent);
             for (uint32_t a = 0; a < nest->axis_count; a++) right = right && size_in_range(prog, access->stride[a]);
             if (!right) BREACH(check, "V1", nest->name, "an access to a buf or by a size that is not there");
         }

@@ -289,7 +289,7 @@ Status rt_check_outputs(Job *job, const RtCompared *compared, ng_output_report *
                        .inputs = make_views(job, compared, compared->inputs, 0, program->input_count),
                        .held = make_views(job, compared, compared->held, program->input_count, graph->outputs.count),
                        .scalars = scalars,
-                       .depth = gen_depths(job, program->unit)};
+                       .depth = gen_depths(job, program->unit, compared->scratch->prog_dims, compared->scratch->parts)};
     Status status = STATUS_OK;
     *sampled = 0;
     for (uint32_t o = 0; o < graph->outputs.count; o++) {

@@ -29,7 +29,7 @@ Status rt_program_load(RtProgram *program, RtDevice *device, RtModule *module, T
 
 static void bind_bufs(const RtProgram *program, const ng_args *args, RtScratch *scratch) {
     const Prog *prog = program->unit->prog;
-    int64_t used = 0;
+    const Plan *plan = program->unit->plan;
     for (uint32_t b = 0; b < prog->bufs.count; b++) {
         const Buf *buf = &prog->bufs.at[b];
         int64_t bytes = ir_dtype(buf->dtype)->bytes;
@@ -38,9 +38,8 @@ static void bind_bufs(const RtProgram *program, const ng_args *args, RtScratch *
         if (buf->kind == BUF_IN || buf->kind == BUF_OUT) {
             char *pointer = args->tensors[buf->tensor + (buf->kind == BUF_OUT ? program->input_count : 0)];
             if (pointer) scratch->bufs[b] = pointer + rt_size_value(scratch, buf->offset) * bytes;
-        } else {
-            scratch->bufs[b] = (char *)args->workspace + used;
-            used += rt_buf_bytes(buf, scratch);
+        } else if (plan->room_of[b] != IR_NONE) {
+            scratch->bufs[b] = (char *)args->workspace + scratch->places[plan->room_of[b]];
         }
     }
 }

@@ -42,6 +42,7 @@ typedef struct RtProgram {
     uint32_t *prog_dim; /* for each of prog->dims: index in graph->dims */
     uint32_t *checked;  /* values of unit->graph with something to check at launch: slices, amax and amin */
     uint32_t checked_count;
+    int sms;                /* that part counts are for */
     uint32_t most_params;   /* of any step */
     uint32_t scratch_words; /* that a launch needs; RT_STACK_WORDS lie on the stack, beyond that spare, under a lock */
     int64_t *spare;
@@ -57,6 +58,8 @@ typedef struct RtProgram {
 typedef struct RtScratch {
     int64_t *graph_dims; /* fixed ones too */
     int64_t *prog_dims;
+    int64_t *parts;  /* of prog->parts */
+    int64_t *places; /* bytes of each of the plan's rooms in the workspace, then of its end */
     int64_t *sizes;
     RtSpan *spans;
     char **bufs; /* address of each Prog buf's first element */

@@ -1,10 +1,10 @@
 /* The rules that a launch must keep. In: a program's tables and the caller's arguments. Out: sizes, and STATUS_USAGE
  * with words where a rule is broken. The same code serves ng_launch (no words), ng_launch_check and ng_run. */
+#include "gen/workspace.h"
 #include "runtime/launch_tables.h"
 
 #include <string.h>
 
-enum { WORKSPACE_ALIGN = 256 };
 static const int64_t most_blocks = 0x7fffffff; /* of a one-dimensional grid */
 
 static Status refuse_overflow(Text *why, const char *what, const char *name) {
@@ -81,23 +81,23 @@ static Status make_span(const RtProgram *program, uint32_t index, const RtScratc
     return STATUS_OK;
 }
 
-int64_t rt_buf_bytes(const Buf *buf, const RtScratch *scratch) {
-    int64_t bytes = ir_dtype(buf->dtype)->bytes;
-    for (uint32_t d = 0; d < buf->rank; d++)
-        if (ir_mul_overflows(bytes, rt_size_value(scratch, buf->extent[d]), &bytes)) return -1;
-    if (ir_add_overflows(bytes, WORKSPACE_ALIGN - 1, &bytes)) return -1;
-    return bytes / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
+/* Part counts, which sizes may name, and the places of rooms, made for the most parts. */
+static Status size_parts(const RtProgram *program, RtScratch *scratch, bool most, Text *why) {
+    const Prog *prog = program->unit->prog;
+    if (gen_eval_parts(program->unit->plan, prog->parts.count, scratch->prog_dims, prog->dims.count, program->sms, most,
+                       scratch->parts))
+        return STATUS_OK;
+    return refuse_overflow(why, "a number of parts", prog->name);
 }
 
 static Status size_workspace(const RtProgram *program, RtScratch *scratch, Text *why) {
     const Prog *prog = program->unit->prog;
-    for (uint32_t b = 0; b < prog->bufs.count; b++) {
-        const Buf *buf = &prog->bufs.at[b];
-        if (buf->kind != BUF_TMP && buf->kind != BUF_WORKSPACE) continue;
-        int64_t bytes = rt_buf_bytes(buf, scratch);
-        if (bytes < 0 || ir_add_overflows(scratch->workspace_bytes, bytes, &scratch->workspace_bytes))
-            return refuse_overflow(why, "the bytes", buf->name);
-    }
+    const Plan *plan = program->unit->plan;
+    Status status = size_parts(program, scratch, true, why);
+    if (status) return status;
+    if (!gen_eval_rooms(plan, scratch->prog_dims, prog->dims.count, scratch->parts, prog->parts.count, scratch->places))
+        return refuse_overflow(why, "the workspace", prog->name);
+    scratch->workspace_bytes = scratch->places[plan->rooms.count];
     return STATUS_OK;
 }
 
@@ -108,18 +108,23 @@ Status rt_program_sizes(const RtProgram *program, const int64_t *dims, int64_t *
     const Prog *prog = program->unit->prog;
     if (status || !prog || !program->unit->plan) return status;
     for (uint32_t p = 0; p < prog->dims.count; p++) scratch->prog_dims[p] = scratch->graph_dims[program->prog_dim[p]];
-    for (uint32_t s = 0; s < prog->sizes.count; s++)
-        if (!ir_poly_eval(prog->sizes.at[s], scratch->prog_dims, prog->dims.count, NULL, 0, &scratch->sizes[s]))
+    status = size_workspace(program, scratch, why);
+    if (!status) status = size_parts(program, scratch, false, why);
+    for (uint32_t s = 0; !status && s < prog->sizes.count; s++)
+        if (!ir_poly_eval(prog->sizes.at[s], scratch->prog_dims, prog->dims.count, scratch->parts, prog->parts.count,
+                          &scratch->sizes[s]))
             return refuse_overflow(why, "a size", prog->name);
-    return size_workspace(program, scratch, why);
+    return status;
 }
 
 Status rt_step_blocks(const RtProgram *program, uint32_t index, const RtScratch *scratch, int64_t *blocks, Text *why) {
     const Step *step = &program->unit->plan->steps.at[index];
+    const Prog *prog = program->unit->prog;
     int64_t units;
-    if (!ir_poly_eval(step->units, scratch->prog_dims, program->unit->prog->dims.count, NULL, 0, &units))
+    if (!ir_poly_eval(step->units, scratch->prog_dims, prog->dims.count, scratch->parts, prog->parts.count, &units))
         return refuse_overflow(why, "the grid", step->variants[0].kernel);
     *blocks = units / step->units_per_cta + (units % step->units_per_cta != 0);
+    if (step->part != IR_NONE && ir_mul_overflows(*blocks, scratch->parts[step->part], blocks)) *blocks = INT64_MAX;
     if (*blocks <= most_blocks) return STATUS_OK;
     rt_say(why, "kernel %s needs %lld CTAs; a grid holds %lld", step->variants[0].kernel, (long long)*blocks,
            (long long)most_blocks);
@@ -316,8 +321,8 @@ static Status check_workspace(const ng_args *args, const RtScratch *scratch, Tex
                (long long)scratch->workspace_bytes);
         return STATUS_USAGE;
     }
-    if ((uintptr_t)args->workspace % WORKSPACE_ALIGN == 0) return STATUS_OK;
-    rt_say(why, "the workspace is not aligned to %d bytes", WORKSPACE_ALIGN);
+    if ((uintptr_t)args->workspace % GEN_WORKSPACE_ALIGN == 0) return STATUS_OK;
+    rt_say(why, "the workspace is not aligned to %d bytes", GEN_WORKSPACE_ALIGN);
     return STATUS_USAGE;
 }
 

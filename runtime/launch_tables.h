@@ -7,13 +7,12 @@
 static inline int64_t rt_size_value(const RtScratch *scratch, Size size) {
     return size.kind == SIZE_DIM          ? scratch->prog_dims[size.value]
            : size.kind == SIZE_EXPRESSION ? scratch->sizes[size.value]
+           : size.kind == SIZE_PART       ? scratch->parts[size.value]
                                           : size.value;
 }
 
 /* Points the scratch's arrays into scratch_words words. */
 void rt_scratch_carve(const RtProgram *program, int64_t *words, RtScratch *scratch);
-/* Bytes of a tmp or ws buf in the workspace: whole 256s. The workspace holds them in the Prog's order. */
-int64_t rt_buf_bytes(const Buf *buf, const RtScratch *scratch);
 /* A scalar's value as the graph takes it: given (NULL: its default), rounded or wrapped to its dtype. */
 Scalar rt_scalar_value(const Tensor *scalar, const ng_scalar *given);
 /* CTAs of a step; more than a grid holds is STATUS_LAUNCH. */

@@ -63,6 +63,7 @@ static void make_scratch(Job *job, RtProgram *program) {
     const Unit *unit = program->unit;
     uint64_t words = program->graph->dims.count + program->tensor_count * (sizeof(RtSpan) / sizeof(int64_t));
     if (unit->prog) words += unit->prog->dims.count + unit->prog->sizes.count + unit->prog->bufs.count;
+    if (unit->plan) words += unit->prog->parts.count + unit->plan->rooms.count + (uint64_t)1;
     for (uint32_t s = 0; unit->plan && s < unit->plan->steps.count; s++)
         if (unit->plan->steps.at[s].param_count > program->most_params)
             program->most_params = unit->plan->steps.at[s].param_count;
@@ -85,9 +86,8 @@ RtProgram *rt_program_create(Job *job, const Unit *unit) {
     IR_REQUIRE(job, unit->graph->dims.count == program->graph->dims.count);
     make_tensors(job, program);
     make_dims(job, program);
+    program->sms = (unit->options.target ? unit->options.target : gen_target(90))->sms;
     if (unit->plan) {
-        if (unit->prog->parts.count)
-            ir_stop_at(job, STATUS_UNAVAILABLE, (Place){0, 0}, "not generated yet: reductions split into parts");
         make_checked(job, program);
         program->variants = ir_alloc_array(job, unit->plan->steps.count, sizeof *program->variants);
     }
@@ -97,12 +97,17 @@ RtProgram *rt_program_create(Job *job, const Unit *unit) {
 
 void rt_scratch_carve(const RtProgram *program, int64_t *words, RtScratch *scratch) {
     const Prog *prog = program->unit->prog;
+    const Plan *plan = program->unit->plan;
     scratch->graph_dims = words;
     words += program->graph->dims.count;
     scratch->spans = (RtSpan *)(void *)words;
     words += program->tensor_count * (sizeof(RtSpan) / sizeof(int64_t));
     scratch->prog_dims = words;
     words += prog ? prog->dims.count : 0;
+    scratch->parts = words;
+    words += plan ? prog->parts.count : 0;
+    scratch->places = words;
+    words += plan ? plan->rooms.count + 1 : 0;
     scratch->sizes = words;
     words += prog ? prog->sizes.count : 0;
     scratch->bufs = (char **)(void *)words;

@@ -6,8 +6,8 @@
 //                            (load.dtype, store.dtype: loads such elements, stores them)
 //     //@ host               begins text of the host prelude alone, always taken
 //
-// Between two markers: plain lines for both, or #if NG_DEVICE, #else, #endif around the two bodies. The files also
-// compile as they stand, under nvcc (device bodies) and under a C++17 compiler (host bodies).
+// Between two markers: plain lines for both, or #if NG_DEVICE, #else, #endif around the two bodies (other conditions may
+// stand within). The files also compile as they stand, under nvcc (device bodies) and under a C++17 compiler (host bodies).
 #pragma once
 #ifdef __CUDACC__
 #define NG_DEVICE 1
@@ -104,7 +104,7 @@ NG_HELPER ng_u64 ng_bits_f64(double value) {
 }
 #endif
 
-// ---- stored elements: 16-bit floats and bools are their bits
+// ---- stored elements: floats of 16 and 8 bits and bools are their bits
 //@ ng_bf16
 struct ng_bf16 {
     ng_u16 bits;
@@ -112,6 +112,14 @@ struct ng_bf16 {
 //@ ng_f16
 struct ng_f16 {
     ng_u16 bits;
+};
+//@ ng_f8e4m3
+struct ng_f8e4m3 {
+    ng_u8 bits;
+};
+//@ ng_f8e5m2
+struct ng_f8e5m2 {
+    ng_u8 bits;
 };
 //@ ng_bool
 struct ng_bool {
@@ -191,6 +199,83 @@ NG_HELPER ng_u32 ng_narrow_f16x2(float low, float high) {
 NG_HELPER ng_u32 ng_narrow_f16x2(float low, float high) { return ng_narrow_f16(low) | ng_narrow_f16(high) << 16; }
 #endif
 
+// ---- fp8: in hardware from sm_89 on, in software with the same bits elsewhere
+//@ ng_widen_f8_soft
+// e4m3 has no inf. Its exponents are f32's but for the bias, subnormals included.
+NG_HELPER float ng_widen_f8_soft(ng_u32 bits) {
+    const ng_u32 low = bits & 0x7f;
+    if (low == 0x7f) return ng_widen_f16(0x7fff);
+    return ng_f32((bits & 0x80) << 24 | ng_bits_f32(ng_f32(low << 20) * ng_f32(0x7b800000)));  // 2^120
+}
+//@ ng_widen_f8e4m3
+// One of two neighbours: 0 in the low byte, 1 above.
+#if NG_DEVICE
+NG_HELPER float ng_widen_f8e4m3(ng_u32 pair, int which) {
+#if __CUDA_ARCH__ >= 890
+    ng_u32 halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"((ng_u16)pair));
+    return ng_widen_f16(halves >> 16 * which & 0xffff);
+#else
+    return ng_widen_f8_soft(pair >> 8 * which);
+#endif
+}
+#else
+NG_HELPER float ng_widen_f8e4m3(ng_u32 pair, int which) { return ng_widen_f8_soft(pair >> 8 * which); }
+#endif
+//@ ng_widen_f8e5m2
+// The upper half of an f16.
+NG_HELPER float ng_widen_f8e5m2(ng_u32 pair, int which) { return ng_widen_f16((pair >> 8 * which & 0xff) << 8); }
+
+//@ ng_narrow_f8_soft
+// Rounded to nearest, ties to even; LARGEST instead of anything above; NaN as the hardware writes it.
+template <int FRACTION, int BIAS, ng_u32 LARGEST>
+NG_HELPER ng_u32 ng_narrow_f8_soft(float value) {
+    const int DROPPED = 23 - FRACTION;
+    const ng_u32 bits = ng_bits_f32(value), sign = bits >> 24 & 0x80, low = bits & 0x7fffffff;
+    if (low > 0x7f800000) return 0x7f;
+    const ng_u32 rebiased = (ng_u32)(127 - BIAS) << FRACTION;
+    if (low >= (LARGEST + rebiased) << DROPPED) return sign | LARGEST;
+    if (low >= (ng_u32)(128 - BIAS) << 23) {
+        const ng_u32 half = ((1u << DROPPED) - 1) / 2;
+        return sign | (((low + half + (low >> DROPPED & 1)) >> DROPPED) - rebiased);
+    }
+    // Subnormal: added to a number whose last place is a unit, the rounded count of units is left in its last bits.
+    const ng_u32 shift = (ng_u32)(128 - BIAS + DROPPED) << 23;
+    return sign | (ng_bits_f32(ng_f32(low) + ng_f32(shift)) - shift);
+}
+//@ ng_narrow_f8e4m3x2
+#if NG_DEVICE
+NG_HELPER ng_u32 ng_narrow_f8e4m3x2(float low, float high) {
+#if __CUDA_ARCH__ >= 890
+    ng_u16 bits;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(high), "f"(low));
+    return bits;
+#else
+    return ng_narrow_f8_soft<3, 7, 0x7e>(low) | ng_narrow_f8_soft<3, 7, 0x7e>(high) << 8;
+#endif
+}
+#else
+NG_HELPER ng_u32 ng_narrow_f8e4m3x2(float low, float high) {
+    return ng_narrow_f8_soft<3, 7, 0x7e>(low) | ng_narrow_f8_soft<3, 7, 0x7e>(high) << 8;
+}
+#endif
+//@ ng_narrow_f8e5m2x2
+#if NG_DEVICE
+NG_HELPER ng_u32 ng_narrow_f8e5m2x2(float low, float high) {
+#if __CUDA_ARCH__ >= 890
+    ng_u16 bits;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(high), "f"(low));
+    return bits;
+#else
+    return ng_narrow_f8_soft<2, 15, 0x7b>(low) | ng_narrow_f8_soft<2, 15, 0x7b>(high) << 8;
+#endif
+}
+#else
+NG_HELPER ng_u32 ng_narrow_f8e5m2x2(float low, float high) {
+    return ng_narrow_f8_soft<2, 15, 0x7b>(low) | ng_narrow_f8_soft<2, 15, 0x7b>(high) << 8;
+}
+#endif
+
 // ---- packs: V stored elements as the words that a load brings
 //@ ng_pack
 template <typename T, int V>
@@ -208,6 +293,16 @@ NG_HELPER float ng_get(const ng_pack<ng_bf16, V> &pack, int lane) {
 template <int V>
 NG_HELPER float ng_get(const ng_pack<ng_f16, V> &pack, int lane) {
     return ng_widen_f16(pack.word[lane / 2] >> 16 * (lane % 2) & 0xffff);
+}
+//@ ng_get load.f8e4m3
+template <int V>
+NG_HELPER float ng_get(const ng_pack<ng_f8e4m3, V> &pack, int lane) {
+    return ng_widen_f8e4m3(pack.word[lane / 4] >> 16 * (lane / 2 % 2) & 0xffff, lane % 2);
+}
+//@ ng_get load.f8e5m2
+template <int V>
+NG_HELPER float ng_get(const ng_pack<ng_f8e5m2, V> &pack, int lane) {
+    return ng_widen_f8e5m2(pack.word[lane / 4] >> 16 * (lane / 2 % 2) & 0xffff, lane % 2);
 }
 //@ ng_get load.f32
 template <int V>
@@ -258,6 +353,24 @@ NG_HELPER void ng_narrow(ng_pack<ng_f16, V> &pack, const float (&lanes)[V]) {
 #pragma unroll
     for (int i = 0; i < V / 2; i++) pack.word[i] = ng_narrow_f16x2(lanes[2 * i], lanes[2 * i + 1]);
     if (V % 2 != 0) pack.word[V / 2] = ng_narrow_f16(lanes[V - 1]);
+}
+//@ ng_narrow store.f8e4m3
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_f8e4m3, V> &pack, const float (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i += 2) {
+        const ng_u32 pair = ng_narrow_f8e4m3x2(lanes[i], lanes[i + 1 < V ? i + 1 : i]);
+        pack.word[i / 4] = i % 4 == 0 ? pair : pack.word[i / 4] | pair << 16;
+    }
+}
+//@ ng_narrow store.f8e5m2
+template <int V>
+NG_HELPER void ng_narrow(ng_pack<ng_f8e5m2, V> &pack, const float (&lanes)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i += 2) {
+        const ng_u32 pair = ng_narrow_f8e5m2x2(lanes[i], lanes[i + 1 < V ? i + 1 : i]);
+        pack.word[i / 4] = i % 4 == 0 ? pair : pack.word[i / 4] | pair << 16;
+    }
 }
 //@ ng_narrow store.f32
 template <int V>
@@ -426,6 +539,17 @@ NG_HELPER auto ng_read_constant(const T *p) {
     return ng_get(ng_fetch_each<true, 1>(p, 1, 1), 0);
 }
 
+//@ ng_index
+// An index that a tensor gives: outside its dim it is undefined on a GPU, and stops the host device.
+#if NG_DEVICE
+NG_HELPER ng_i64 ng_index(ng_i64 index, ng_i64) { return index; }
+#else
+NG_HELPER ng_i64 ng_index(ng_i64 index, ng_i64 extent) {
+    if (index < 0 || index >= extent) ng_api->fail("an index of x[idx] lies outside its dim");
+    return index;
+}
+#endif
+
 //@ ng_put_out
 #if NG_DEVICE
 template <typename T, int V>
@@ -539,6 +663,12 @@ NG_HELPER ng_i64 ng_block() { return (ng_i64)blockIdx.x; }
 #else
 NG_HELPER ng_i64 ng_block() { return (ng_i64)ng_api->block(); }
 #endif
+//@ ng_share
+// Where the part's share of so many things begins: shares differ by one at most, the larger ones first.
+NG_HELPER ng_i64 ng_share(ng_i64 count, ng_i64 part, ng_i64 parts) {
+    const ng_i64 more = count % parts;
+    return count / parts * part + (part < more ? part : more);
+}
 //@ ng_barrier
 #if NG_DEVICE
 NG_HELPER void ng_barrier(int) { __syncthreads(); }

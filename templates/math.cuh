@@ -372,27 +372,22 @@ NG_HELPER ng_i64 ng_mod(ng_i64 a, ng_i64 b) {
     const ng_i64 rest = a % b;
     return rest != 0 && (a < 0) != (b < 0) ? rest + b : rest;
 }
+//@ ng_floordiv_float
+// Python's way: exact below WHOLE, from which on a float is whole anyway; the division may have rounded, so it goes to
+// the nearest whole number.
+template <typename C>
+NG_HELPER C ng_floordiv_float(C a, C b, C whole) {
+    if (b == 0 || ng_isinf(a) || a != a || b != b) return a / b;
+    const C rest = ng_fmod(a, b);
+    C quotient = (a - rest) / b;
+    if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
+    if (quotient == 0) return ng_copysign((C)0, a / b);
+    return ng_abs(quotient) < whole ? ng_floor(quotient + (C)0.5f) : quotient;
+}
 //@ ng_floordiv f64
-// The quotient of the f32 form fits a double's digits wherever it is below 2^52, so one rounding to f32 is left.
-NG_HELPER double ng_floordiv(double a, double b) {
-    if (b == 0 || ng_isinf(a) || a != a || b != b) return a / b;
-    const double rest = ng_fmod(a, b);
-    double quotient = (a - rest) / b;
-    if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
-    if (quotient == 0) return ng_copysign(0.0, a / b);
-    return ng_abs(quotient) < 4503599627370496.0 ? ng_floor(quotient + 0.5) : quotient;
-}
+NG_HELPER double ng_floordiv(double a, double b) { return ng_floordiv_float(a, b, 4503599627370496.0); }
 //@ ng_floordiv f32
-NG_HELPER float ng_floordiv(float a, float b) {
-    if (b == 0 || ng_isinf(a) || a != a || b != b) return a / b;
-    const float rest = ng_fmod(a, b);
-    double quotient = ((double)a - (double)rest) / (double)b;
-    if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
-    if (quotient == 0) return ng_copysign(0.0f, a / b);
-    const double whole = quotient < 0 ? -quotient : quotient;
-    if (whole < 4503599627370496.0) quotient = (double)(ng_i64)(quotient < 0 ? quotient - 0.5 : quotient + 0.5);
-    return (float)quotient;
-}
+NG_HELPER float ng_floordiv(float a, float b) { return ng_floordiv_float(a, b, 8388608.0f); }
 //@ ng_floordiv i64
 NG_HELPER ng_i64 ng_floordiv(ng_i64 a, ng_i64 b) {
     if (b == 0) return 0;
@@ -449,48 +444,59 @@ template <typename C>
 NG_HELPER float ng_cast_f16(C a) {
     return ng_widen_f16(ng_narrow_f16(ng_odd(a)));
 }
+//@ ng_cast_f8e4m3
+template <typename C>
+NG_HELPER float ng_cast_f8e4m3(C a) {
+    return ng_widen_f8e4m3(ng_narrow_f8e4m3x2(ng_odd(a), 0.0f), 0);
+}
+//@ ng_cast_f8e5m2
+template <typename C>
+NG_HELPER float ng_cast_f8e5m2(C a) {
+    return ng_widen_f8e5m2(ng_narrow_f8e5m2x2(ng_odd(a), 0.0f), 0);
+}
 //@ ng_cast_bool
 template <typename C>
 NG_HELPER bool ng_cast_bool(C a) {
     return a != 0;
 }
 //@ ng_saturate
-// Floats truncate and saturate, NaN gives 0; integers wrap.
-NG_HELPER ng_i64 ng_saturate(double a, double low, double high) {
+// Floats truncate and saturate, NaN gives 0; integers wrap. A limit that the float has not is rounded up to the first
+// number past the range.
+template <typename C>
+NG_HELPER ng_i64 ng_saturate(C a, ng_i64 low, ng_i64 high) {
     if (a != a) return 0;
-    if (a <= low) return (ng_i64)low;
-    if (a >= high) return high >= 9223372036854775808.0 ? 0x7fffffffffffffffll : (ng_i64)high;
-    return (ng_i64)a;
+    if (a <= (C)low) return low;
+    return a >= (C)high ? high : (ng_i64)a;
 }
 //@ ng_cast_i64 i64
 NG_HELPER ng_i64 ng_cast_i64(ng_i64 a) { return a; }
 //@ ng_cast_i64 bool
 NG_HELPER ng_i64 ng_cast_i64(bool a) { return a; }
 //@ ng_cast_i64 f32
-NG_HELPER ng_i64 ng_cast_i64(float a) { return ng_saturate(a, -9223372036854775808.0, 9223372036854775808.0); }
+NG_HELPER ng_i64 ng_cast_i64(float a) { return ng_saturate(a, -0x7fffffffffffffffll - 1, 0x7fffffffffffffffll); }
 //@ ng_cast_i64 f64
-NG_HELPER ng_i64 ng_cast_i64(double a) { return ng_saturate(a, -9223372036854775808.0, 9223372036854775808.0); }
+NG_HELPER ng_i64 ng_cast_i64(double a) { return ng_saturate(a, -0x7fffffffffffffffll - 1, 0x7fffffffffffffffll); }
 //@ ng_cast_i32 i64
 NG_HELPER ng_i64 ng_cast_i32(ng_i64 a) { return (ng_i32)(ng_u32)(ng_u64)a; }
 //@ ng_cast_i32 bool
 NG_HELPER ng_i64 ng_cast_i32(bool a) { return a; }
 //@ ng_cast_i32 f32
-NG_HELPER ng_i64 ng_cast_i32(float a) { return ng_saturate(a, -2147483648.0, 2147483647.0); }
+NG_HELPER ng_i64 ng_cast_i32(float a) { return ng_saturate(a, -2147483648ll, 2147483647ll); }
 //@ ng_cast_i32 f64
-NG_HELPER ng_i64 ng_cast_i32(double a) { return ng_saturate(a, -2147483648.0, 2147483647.0); }
+NG_HELPER ng_i64 ng_cast_i32(double a) { return ng_saturate(a, -2147483648ll, 2147483647ll); }
 //@ ng_cast_i8 i64
 NG_HELPER ng_i64 ng_cast_i8(ng_i64 a) { return (ng_i8)(ng_u8)(ng_u64)a; }
 //@ ng_cast_i8 bool
 NG_HELPER ng_i64 ng_cast_i8(bool a) { return a; }
 //@ ng_cast_i8 f32
-NG_HELPER ng_i64 ng_cast_i8(float a) { return ng_saturate(a, -128.0, 127.0); }
+NG_HELPER ng_i64 ng_cast_i8(float a) { return ng_saturate(a, -128, 127); }
 //@ ng_cast_i8 f64
-NG_HELPER ng_i64 ng_cast_i8(double a) { return ng_saturate(a, -128.0, 127.0); }
+NG_HELPER ng_i64 ng_cast_i8(double a) { return ng_saturate(a, -128, 127); }
 //@ ng_cast_u8 i64
 NG_HELPER ng_i64 ng_cast_u8(ng_i64 a) { return (ng_u8)(ng_u64)a; }
 //@ ng_cast_u8 bool
 NG_HELPER ng_i64 ng_cast_u8(bool a) { return a; }
 //@ ng_cast_u8 f32
-NG_HELPER ng_i64 ng_cast_u8(float a) { return ng_saturate(a, 0.0, 255.0); }
+NG_HELPER ng_i64 ng_cast_u8(float a) { return ng_saturate(a, 0, 255); }
 //@ ng_cast_u8 f64
-NG_HELPER ng_i64 ng_cast_u8(double a) { return ng_saturate(a, 0.0, 255.0); }
+NG_HELPER ng_i64 ng_cast_u8(double a) { return ng_saturate(a, 0, 255); }

@@ -1,4 +1,4 @@
-// row_loop: rows of any length. Each phase walks the row again in trips of CHUNKS accesses of VECTOR elements a thread,
+// row_loop: rows of any length, and row_split, where several CTAs share a row. Each phase walks the row again in trips of CHUNKS accesses of VECTOR elements a thread,
 // loading what it needs; nothing but row values crosses phases. Markers as in row_registers.cu.
 // The sample is the first phase of an RMSNorm of any length.
 #include "math.cuh"
@@ -15,7 +15,9 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
     const int thread = ng_thread();
     const int t = thread % ROW_THREADS;     // among the row's threads
     const int slot = thread / ROW_THREADS;  // among the CTA's rows
+    //@ fill place {
     const ng_i64 row = ng_block() * ROWS + slot;
+    //@ }
     const bool live = row < rows;
     //@ fill bases {
     const float *const row0_x = p_x + row * d_N;
@@ -29,7 +31,9 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
     //@ }
     //@ if lanes {
 #pragma unroll 1  // a trip has enough in flight
+    //@ fill trips {
     for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
+        //@ }
         //@ fill packs {
         ng_pack<float, VECTOR> r0_x[CHUNKS];
         //@ }

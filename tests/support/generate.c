@@ -11,8 +11,7 @@ typedef struct Work {
     GenOptions options;
 } Work;
 
-/* "A=1 B=2" */
-static Setting *settings(Job *job, const char *text, uint32_t *count) {
+const Setting *generate_settings(Job *job, const char *text, uint32_t *count) {
     IR_LIST(Setting) list = {0};
     while (text && *text) {
         size_t length = strcspn(text, " "), name = strcspn(text, "=");
@@ -42,8 +41,8 @@ static void run_ir(Job *job, void *state) {
 static Status generate(Job *job, Work *work, const char *defines, const char *sets, void (*run)(Job *, void *)) {
     if (!work->options.target) work->options.target = gen_target(90);
     work->options.verify = true;
-    work->options.defines = settings(job, defines, &work->options.define_count);
-    work->options.sets = settings(job, sets, &work->options.set_count);
+    work->options.defines = generate_settings(job, defines, &work->options.define_count);
+    work->options.sets = generate_settings(job, sets, &work->options.set_count);
     return ir_job_run(job, run, work);
 }
 

@@ -4,6 +4,8 @@
 
 #include "gen/gen.h"
 
+/* "A=1 B=2", or NULL: none. */
+const Setting *generate_settings(Job *job, const char *text, uint32_t *count);
 /* Runs all passes within an ir_job_run of its own. defines, sets: NAME=VALUE with blanks between; NULL: none. */
 Status generate_file(Job *job, Unit *unit, const char *path, const char *defines, const char *sets);
 /* The same, planned for a device; the others plan for sm_90. */

@@ -11,7 +11,6 @@ static void run(Job *job, void *state) {
     gen_parse(job, unit);
     if (graph_text->up_to >= UP_TO_EXPAND) gen_expand(job, unit);
     if (graph_text->up_to >= UP_TO_SIMPLIFY) gen_simplify(job, unit);
-    if (graph_text->up_to >= UP_TO_GENERATED) gen_check_generated(job, unit->graph);
 }
 
 GraphText *graph_text_read(const char *text, size_t count, const GenOptions *options, UpTo up_to) {

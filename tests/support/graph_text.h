@@ -4,7 +4,7 @@
 
 #include "gen/gen.h"
 
-typedef enum UpTo { UP_TO_PARSE, UP_TO_EXPAND, UP_TO_SIMPLIFY, UP_TO_GENERATED } UpTo;
+typedef enum UpTo { UP_TO_PARSE, UP_TO_EXPAND, UP_TO_SIMPLIFY } UpTo;
 
 typedef struct GraphText {
     Job *job;

@@ -16,16 +16,54 @@ int64_t launch_offset(const RtProgram *program, const RtScratch *scratch, uint32
     return offset * program->tensors[tensor].element_bytes;
 }
 
+/* What the elements of an input must be below because they pick along a dim; INT64_MAX: they do not. */
+static int64_t index_limit(const RtProgram *program, const RtScratch *scratch, uint32_t tensor) {
+    const Graph *graph = program->graph;
+    int64_t limit = INT64_MAX, extent = 0;
+    for (uint32_t v = 0; v < graph->values.count; v++) {
+        const Value *value = &graph->values.at[v];
+        uint32_t dim = 0;
+        for (uint32_t i = 0; value->op == OP_INDEX && i < value->item_count; i++) {
+            const Item *item = &value->items[i];
+            const Value *index = item->kind == ITEM_GATHER ? &graph->values.at[item->index] : NULL;
+            if (index && index->op == OP_INPUT && index->tensor == tensor) {
+                const Shape *shape = &graph->values.at[value->arg[0]].shape;
+                ir_poly_eval(shape->extent[dim], scratch->graph_dims, graph->dims.count, NULL, 0, &extent);
+                if (extent < limit) limit = extent;
+            }
+            dim += item->kind != ITEM_NEW_AXIS;
+        }
+    }
+    return limit;
+}
+
+bool launch_picks_nothing(const RtProgram *program, const RtScratch *scratch) {
+    for (uint32_t t = 0; t < program->input_count; t++)
+        if (scratch->spans[t].count && index_limit(program, scratch, t) == 0) return true;
+    return false;
+}
+
+static void store_random(DType dtype, char *element, Random *random, int64_t limit) {
+    if (limit != INT64_MAX)
+        ir_store_int(dtype, element, limit ? (int64_t)random_below(random, (uint32_t)limit) : 0);
+    else if (ir_dtype(dtype)->kind == KIND_FLOAT)
+        ir_store_float(dtype, element, random_element(random));
+    else
+        ir_store_int(dtype, element, random_integer(random));
+}
+
 char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratch, Random *random) {
-    char **fresh = IR_NEW_ARRAY(job, char *, program->input_count + 1);
-    for (uint32_t t = 0; t < program->input_count; t++) {
+    char **fresh = IR_NEW_ARRAY(job, char *, program->tensor_count + 1);
+    for (uint32_t t = 0; t < program->tensor_count; t++) {
         const RtSpan *span = &scratch->spans[t];
+        const Tensor *tensor = program->tensors[t].tensor;
+        if (t >= program->input_count && !tensor->accumulate) continue;
         IR_REQUIRE(job, span->low == 0);
         fresh[t] = ir_alloc(job, (size_t)span->high + 1);
         memset(fresh[t], EMPTY, (size_t)span->high);
+        int64_t limit = t < program->input_count ? index_limit(program, scratch, t) : INT64_MAX;
         for (int64_t i = 0; i < span->count; i++)
-            ir_store_float(program->tensors[t].tensor->dtype, fresh[t] + launch_offset(program, scratch, t, i),
-                           random_element(random));
+            store_random(tensor->dtype, fresh[t] + launch_offset(program, scratch, t, i), random, limit);
     }
     return fresh;
 }
@@ -52,17 +90,41 @@ static void place_tensor(LaunchMemory *memory, uint32_t t, const LaunchLayout *l
     memset(tensor->before, EMPTY, tensor->bytes);
 }
 
+static Status open_workspace(LaunchMemory *memory, Text *why) {
+    size_t bytes = (size_t)memory->scratch->workspace_bytes + memory->border;
+    if (!memory->scratch->workspace_bytes) return STATUS_OK;
+    void *block = NULL;
+    char *empty = ir_alloc(memory->job, bytes);
+    memset(empty, EMPTY, bytes);
+    Status status = memory->device->ops->alloc(memory->device, bytes, &block, why);
+    memory->workspace = block;
+    return status ? status : memory->device->ops->copy_in(memory->device, block, empty, bytes, why);
+}
+
+static Status check_workspace(LaunchMemory *memory, Text *why) {
+    if (!memory->workspace || !memory->border) return STATUS_OK;
+    char *behind = ir_alloc(memory->job, memory->border);
+    Status status = memory->device->ops->copy_out(
+        memory->device, behind, memory->workspace + memory->scratch->workspace_bytes, memory->border, why);
+    for (size_t i = 0; i < memory->border && !status; i++) {
+        if (behind[i] == (char)EMPTY) continue;
+        rt_say(why, "byte %lld behind the workspace was written", (long long)i);
+        status = STATUS_CHECK_FAILED;
+    }
+    return status;
+}
+
 Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, const RtProgram *program,
                           const RtScratch *scratch, char *const *fresh, const LaunchLayout *layout, Text *why) {
     *memory = (LaunchMemory){.job = job, .device = device, .program = program, .scratch = scratch};
+    memory->border = layout->border;
     memory->tensors = IR_NEW_ARRAY(job, LaunchTensor, program->tensor_count + 1);
     memory->pointers = IR_NEW_ARRAY(job, void *, program->tensor_count + 1);
     for (uint32_t t = 0; t < program->tensor_count; t++) {
         LaunchTensor *tensor = &memory->tensors[t];
         place_tensor(memory, t, layout);
         if (tensor->owner == t) {
-            if (t < program->input_count)
-                memcpy(tensor->before + tensor->start, fresh[t], (size_t)scratch->spans[t].high);
+            if (fresh[t]) memcpy(tensor->before + tensor->start, fresh[t], (size_t)scratch->spans[t].high);
             Status status = STATUS_OK;
             if (tensor->bytes) status = device->ops->alloc(device, tensor->bytes, &tensor->memory, why);
             if (!status && tensor->bytes)
@@ -72,7 +134,7 @@ Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, cons
         char *block = memory->tensors[tensor->owner].memory;
         if (scratch->spans[t].count) memory->pointers[t] = block + tensor->start;
     }
-    return STATUS_OK;
+    return open_workspace(memory, why);
 }
 
 void launch_memory_close(LaunchMemory *memory) {
@@ -80,6 +142,8 @@ void launch_memory_close(LaunchMemory *memory) {
         if (memory->tensors[t].memory) memory->device->ops->release(memory->device, memory->tensors[t].memory);
         memory->tensors[t].memory = NULL;
     }
+    if (memory->workspace) memory->device->ops->release(memory->device, memory->workspace);
+    memory->workspace = NULL;
 }
 
 /* ---- what a launch left ---- */
@@ -108,7 +172,7 @@ Status launch_memory_fetch(LaunchMemory *memory, Text *why) {
             return STATUS_CHECK_FAILED;
         }
     }
-    return STATUS_OK;
+    return check_workspace(memory, why);
 }
 
 char *launch_elements(const LaunchMemory *memory, uint32_t output, size_t *bytes) {

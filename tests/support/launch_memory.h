@@ -28,14 +28,20 @@ typedef struct LaunchMemory {
     const RtScratch *scratch; /* sizes */
     LaunchTensor *tensors;
     void **pointers; /* for ng_args; NULL where a tensor has no elements */
+    char *workspace; /* NaNs before the launch, the layout's border behind it; NULL where none is needed */
+    size_t border;
 } LaunchMemory;
 
-/* Inputs as bytes from a tensor's pointer on, in its strides: fresh[t] for each input. */
+/* Whether some input picks along a dim that has no element: no such input is legal. */
+bool launch_picks_nothing(const RtProgram *program, const RtScratch *scratch);
+/* Inputs as bytes from a tensor's pointer on, in its strides: fresh[t] for each input, and for each output that
+ * accumulates what it holds before; NULL for the others. */
 char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratch, Random *random);
 
 Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, const RtProgram *program,
                           const RtScratch *scratch, char *const *fresh, const LaunchLayout *layout, Text *why);
-/* Brings all blocks back; STATUS_CHECK_FAILED with words when a byte changed that is of no output's element. */
+/* Brings all blocks back; STATUS_CHECK_FAILED with words when a byte changed that is of no output's element, or behind
+ * the workspace. */
 Status launch_memory_fetch(LaunchMemory *memory, Text *why);
 /* Releases the blocks; what was fetched stays with the job. */
 void launch_memory_close(LaunchMemory *memory);

@@ -52,8 +52,10 @@ EvalBuf *run_prog(Job *job, const Prog *prog, const RunMemory *memory, const int
     EvalBuf *bufs = IR_NEW_ARRAY(job, EvalBuf, prog->bufs.count);
     for (uint32_t b = 0; b < prog->bufs.count; b++) {
         size_t count = (size_t)memory->count[b];
-        bufs[b] = (EvalBuf){memory->count[b], IR_NEW_ARRAY(job, double, count), IR_NEW_ARRAY(job, double, count),
-                            IR_NEW_ARRAY(job, int64_t, count)};
+        bufs[b] = (EvalBuf){.span = memory->count[b],
+                            .number = IR_NEW_ARRAY(job, double, count),
+                            .bound = IR_NEW_ARRAY(job, double, count),
+                            .integer = IR_NEW_ARRAY(job, int64_t, count)};
         for (size_t i = 0; i < count; i++) {
             bufs[b].number[i] = (double)memory->at[b][i];
             bufs[b].integer[i] = memory->whole[b][i];

@@ -38,3 +38,10 @@ float random_float_bits(Random *random) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
+
+double random_double_bits(Random *random) {
+    uint64_t bits = random_bits(random);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}

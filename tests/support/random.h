@@ -15,5 +15,6 @@ uint32_t random_below(Random *random, uint32_t limit);
 double random_unit(Random *random);      /* [0, 1) */
 double random_normal(Random *random);    /* deviation 1 */
 float random_float_bits(Random *random); /* any bit pattern, NaN and inf too */
+double random_double_bits(Random *random);
 
 #endif

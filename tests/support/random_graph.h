@@ -37,6 +37,8 @@ void random_graph_redraw(RandomGraph *graph, Random *random);
 int64_t tensor_span(Job *job, const Tensor *tensor, const int64_t *dims, uint32_t dim_count);
 /* Fresh data: mostly near 1, some zeros, few large. */
 double random_element(Random *random);
+/* The same for integers: mostly a few around 0, some of a byte's size, few with any bits. */
+int64_t random_integer(Random *random);
 /* `count` of them in a float dtype. */
 void random_fill(Random *random, DType dtype, void *bytes, int64_t count);
 

@@ -259,6 +259,12 @@ double random_element(Random *random) {
     return rare == 0 ? 0 : random_normal(random) * (rare == 1 ? 1000 : 1);
 }
 
+int64_t random_integer(Random *random) {
+    uint32_t rare = random_below(random, 100);
+    if (rare == 0) return (int64_t)random_bits(random);
+    return rare < 8 ? (int64_t)random_below(random, 256) - 128 : (int64_t)random_below(random, 11) - 5;
+}
+
 void random_fill(Random *random, DType dtype, void *bytes, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         ir_store_float(dtype, (char *)bytes + (size_t)i * ir_dtype(dtype)->bytes, random_element(random));

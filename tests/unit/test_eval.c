@@ -16,7 +16,7 @@
 
 static uint64_t seed;
 
-/* ---- each op against float arithmetic ---- */
+/* ---- each op against arithmetic in f32 and f64 ---- */
 
 /* Written apart from the table, in long double; false: not a float op. */
 static bool by_hand(Op op, long double a, long double b, long double *y) {
@@ -57,42 +57,48 @@ static bool by_hand(Op op, long double a, long double b, long double *y) {
     }
 }
 
-static float random_operand(Random *random) {
+/* Of the compute dtype, with all its digits now and then. */
+static double random_operand(Random *random, DType dtype) {
+    double value;
     switch (random_below(random, 8)) {
-    case 0: return random_float_bits(random);
-    case 1: return (float)((int)random_below(random, 21) - 10) / 2;
-    case 2: return (float)ldexp(random_normal(random), (int)random_below(random, 60) - 30);
-    case 3: return (float)fabs(random_normal(random));
-    default: return (float)(random_normal(random) * 3);
+    case 0: return dtype == DTYPE_F32 ? (double)random_float_bits(random) : random_double_bits(random);
+    case 1: value = ((int)random_below(random, 21) - 10) / 2.0; break;
+    case 2: value = ldexp(random_normal(random), (int)random_below(random, 60) - 30); break;
+    case 3: value = fabs(random_normal(random)); break;
+    default: value = random_normal(random) * 3;
     }
+    return ir_round(dtype, value);
 }
 
 /* A bound: often none, usually a few ulps, sometimes as large as the value. */
-static double random_error(Random *random, float value) {
-    double size = isfinite(value) ? fabs((double)value) : 1;
+static double random_error(Random *random, DType dtype, double value) {
+    double size = isfinite(value) ? fabs(value) : 1;
     switch (random_below(random, 4)) {
     case 0: return 0;
-    case 1: return size * random_unit(random) * 0x1p-20;
+    case 1: return size * random_unit(random) * (dtype == DTYPE_F32 ? 0x1p-20 : 0x1p-49);
     case 2: return size * random_unit(random) * 0x1p-8;
     default: return size * random_unit(random) * 2;
     }
 }
 
-static float perturbed(Random *random, float value, double error) {
+static double perturbed(Random *random, DType dtype, double value, double error) {
     if (error == 0) return value;
     double at = random_below(random, 3) ? (random_unit(random) * 2 - 1) : (random_below(random, 2) ? 1 : -1);
-    float moved = (float)((double)value + at * error);
-    return fabs((double)moved - (double)value) <= error ? moved : value;
+    double moved = ir_round(dtype, value + at * error);
+    return fabsl((long double)moved - (long double)value) <= (long double)error ? moved : value;
 }
+
+static const RealOps *real_of(DType compute) { return compute == DTYPE_F64 ? &ir_real_long : &ir_real_double; }
 
 #define BATCH 512
 
 typedef struct Batch {
-    double number[2][BATCH], bound[2][BATCH], value[BATCH], value_bound[BATCH];
+    double number[2][BATCH], bound[2][BATCH], value[BATCH], low[BATCH], value_bound[BATCH];
 } Batch;
 
 /* Bounds must not be silly either: against the sum of slopes, which the test takes by differences. */
-static void check_not_silly(Op op, double a, double ea, double b, double eb, double value, double bound) {
+static void check_not_silly(Op op, DType compute, double a, double ea, double b, double eb, double value,
+                            double bound) {
     if (!isfinite(value) || !isfinite(bound) || fabs(value) > 1e30) return;
     double spread = 0;
     for (int i = -1; i <= 1; i++) {
@@ -104,8 +110,8 @@ static void check_not_silly(Op op, double a, double ea, double b, double eb, dou
         }
     }
     bool loose = op == OP_SIN || op == OP_COS || op == OP_MOD || op == OP_FLOORDIV || op == OP_SIGN;
-    double largest = ir_round(DTYPE_F32, fabs(value) + spread); /* rounding may reach the next power of two */
-    double allowed = spread * 1.1 + (ir_op(op)->ulps + 4) * ir_ulp(DTYPE_F32, largest);
+    double largest = ir_round(compute, fabs(value) + spread); /* rounding may reach the next power of two */
+    double allowed = spread * 1.1 + (ir_op(op)->ulps + 4) * ir_ulp(compute, largest);
     if (op == OP_DIV && eb > fabs(b) / 8) return; /* near the pole: by the formula, no corner */
     if (!loose && isfinite(spread) && bound > allowed) {
         fail_msg("%s(%a +- %a, %a +- %a) = %a: bound %a is silly, spread %a", ir_op_name(op), a, ea, b, eb, value,
@@ -113,43 +119,45 @@ static void check_not_silly(Op op, double a, double ea, double b, double eb, dou
     }
 }
 
-static void check_batch(Op op, Random *random, Batch *batch, uint64_t *bounded) {
+static void check_batch(Op op, DType compute, Random *random, Batch *batch, uint64_t *bounded) {
     uint64_t uncertain = 0;
-    ElementOp element = {op, DTYPE_F32, DTYPE_F32, DTYPE_F32, &uncertain};
+    ElementOp element = {op, compute, compute, compute, &uncertain};
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < BATCH; i++) {
-            float operand = random_operand(random);
-            batch->number[k][i] = (double)operand;
-            batch->bound[k][i] = random_error(random, operand);
+            batch->number[k][i] = random_operand(random, compute);
+            batch->bound[k][i] = random_error(random, compute, batch->number[k][i]);
         }
     }
-    Lane in[2] = {{batch->number[0], batch->bound[0], NULL, 1}, {batch->number[1], batch->bound[1], NULL, 1}};
-    ir_eval_elements(&element, in, (Lane){batch->value, batch->value_bound, NULL, 1}, BATCH);
+    Lane in[2] = {{.number = batch->number[0], .bound = batch->bound[0], .step = 1},
+                  {.number = batch->number[1], .bound = batch->bound[1], .step = 1}};
+    memset(batch->low, 0, sizeof batch->low);
+    Lane out = {.number = batch->value, .bound = batch->value_bound, .step = 1};
+    if (compute == DTYPE_F64) out.low = batch->low;
+    real_of(compute)->elements(&element, in, out, BATCH);
     bool two = ir_op(op)->arity == 2;
     for (int i = 0; i < BATCH; i++) {
-        float a = (float)batch->number[0][i], b = (float)batch->number[1][i];
-        double ea = batch->bound[0][i], eb = two ? batch->bound[1][i] : 0, value = batch->value[i],
-               bound = batch->value_bound[i];
-        if (!(bound >= 0)) fail_msg("%s(%a, %a): bound %a", ir_op_name(op), (double)a, (double)b, bound);
+        double a = batch->number[0][i], b = batch->number[1][i];
+        double ea = batch->bound[0][i], eb = two ? batch->bound[1][i] : 0, bound = batch->value_bound[i];
+        long double value = (long double)batch->value[i] + (long double)batch->low[i];
+        if (!(bound >= 0)) fail_msg("%s(%a, %a): bound %a", ir_op_name(op), a, b, bound);
         for (int t = 0; t < 4; t++) {
             long double y;
-            float x = perturbed(random, a, ea), z = perturbed(random, b, eb);
+            double x = perturbed(random, compute, a, ea), z = perturbed(random, compute, b, eb);
             by_hand(op, (long double)x, (long double)z, &y);
-            double got = (double)(float)y;
-            bool same = got == value || (isnan(got) && isnan(value));
+            double got = compute == DTYPE_F32 ? (double)(float)y : (double)y;
+            bool same = (long double)got == value || (isnan(got) && isnan(value));
             bool quotient = op == OP_FLOORDIV || op == OP_MOD; /* of huge quotients long double has too few bits */
-            if (quotient && fabs((double)x / (double)z) > 0x1p30) continue;
-            if (isinf(bound) || same || fabs(got - value) <= bound) continue;
-            fail_msg("%s(%a +- %a, %a +- %a) = %a +- %a, but of (%a, %a) %a", ir_op_name(op), (double)a, ea, (double)b,
-                     eb, value, bound, (double)x, (double)z, got);
+            if (quotient && fabs(x / z) > 0x1p30) continue;
+            if (isinf(bound) || same || fabsl((long double)got - value) <= (long double)bound) continue;
+            fail_msg("%s(%a +- %a, %a +- %a) = %La +- %a, but of (%a, %a) %a", ir_op_name(op), a, ea, b, eb, value,
+                     bound, x, z, got);
         }
-        check_not_silly(op, (double)a, ea, (double)b, eb, value, bound);
+        check_not_silly(op, compute, a, ea, b, eb, batch->value[i], bound);
         if (isfinite(bound)) ++*bounded;
     }
 }
 
-static void bounds_hold(void **unused) {
-    (void)unused;
+static void check_bounds(DType compute, int rounds) {
     Random random = {seed};
     Batch *batch = malloc(sizeof *batch);
     uint64_t total = 0;
@@ -157,12 +165,22 @@ static void bounds_hold(void **unused) {
         long double y;
         uint64_t bounded = 0;
         if (!by_hand((Op)op, 1, 1, &y)) continue;
-        for (int round = 0; round < 200; round++) check_batch((Op)op, &random, batch, &bounded);
-        assert_true(bounded > 200 * BATCH / 4); /* most are known */
-        total += 200 * BATCH * 4;
+        for (int round = 0; round < rounds; round++) check_batch((Op)op, compute, &random, batch, &bounded);
+        assert_true(bounded > (uint64_t)rounds * BATCH / 4); /* most are known */
+        total += (uint64_t)rounds * BATCH * 4;
     }
-    printf("# %llu float results within their bounds\n", (unsigned long long)total);
+    printf("# %llu results of %s within their bounds\n", (unsigned long long)total, ir_dtype(compute)->name);
     free(batch);
+}
+
+static void bounds_hold(void **unused) {
+    (void)unused;
+    check_bounds(DTYPE_F32, 200);
+}
+
+static void bounds_hold_in_f64(void **unused) {
+    (void)unused;
+    check_bounds(DTYPE_F64, 40);
 }
 
 /* Comparisons and integer casts: no perturbation changes what is called certain; and not all is called doubtful. */
@@ -171,22 +189,26 @@ static void certain_means_certain(void **unused) {
     Random random = {seed + 1};
     uint64_t doubtful = 0, certain = 0;
     for (int i = 0; i < 200000; i++) {
-        float a = random_operand(&random), b = random_below(&random, 3) ? a : random_operand(&random);
-        double an = (double)a, bn = (double)b, ea = random_error(&random, a), eb = random_error(&random, b);
+        DType compute = i % 4 ? DTYPE_F32 : DTYPE_F64;
+        const RealOps *real = real_of(compute);
+        double a = random_operand(&random, compute);
+        double b = random_below(&random, 3) ? a : random_operand(&random, compute);
+        double ea = random_error(&random, compute, a), eb = random_error(&random, compute, b);
         Op op = (Op)(OP_LT + random_below(&random, 6));
         int64_t integer = 0;
         double bound;
         uint64_t counted = 0;
-        ElementOp element = {op, DTYPE_F32, DTYPE_BOOL, DTYPE_F32, &counted};
-        Lane in[2] = {{&an, &ea, NULL, 1}, {&bn, &eb, NULL, 1}}, out = {NULL, &bound, &integer, 1};
-        ir_eval_elements(&element, in, out, 1);
+        ElementOp element = {op, compute, DTYPE_BOOL, compute, &counted};
+        Lane in[2] = {{.number = &a, .bound = &ea, .step = 1}, {.number = &b, .bound = &eb, .step = 1}};
+        Lane out = {.bound = &bound, .integer = &integer, .step = 1};
+        real->elements(&element, in, out, 1);
         assert_int_equal(counted, bound > 0);
         if (bound > 0)
             doubtful++;
         else
             certain++;
         for (int t = 0; t < 4 && bound == 0; t++) {
-            float x = perturbed(&random, a, ea), y = perturbed(&random, b, eb);
+            double x = perturbed(&random, compute, a, ea), y = perturbed(&random, compute, b, eb);
             bool got = op == OP_LT   ? x < y
                        : op == OP_LE ? x <= y
                        : op == OP_GT ? x > y
@@ -197,19 +219,19 @@ static void certain_means_certain(void **unused) {
         }
         DType target = (DType)(DTYPE_I64 + random_below(&random, 5));
         counted = 0;
-        ElementOp cast = {OP_CAST, ir_compute_dtype(target), target, DTYPE_F32, &counted};
-        ir_eval_elements(&cast, in, out, 1);
+        ElementOp cast = {OP_CAST, ir_compute_dtype(target), target, compute, &counted};
+        real->elements(&cast, in, out, 1);
         assert_int_equal(counted, bound > 0);
         for (int t = 0; t < 4; t++) {
-            int64_t got = ir_float_to_int(target, (double)perturbed(&random, a, ea));
+            int64_t got = ir_float_to_int(target, perturbed(&random, compute, a, ea));
             assert_true(got == integer || fabs((double)got - (double)integer) <= bound);
         }
         DType narrow = (DType)(DTYPE_F16 + random_below(&random, 4));
         double rounded;
-        ElementOp round = {OP_CAST, DTYPE_F32, narrow, DTYPE_F32, &counted};
-        ir_eval_elements(&round, in, (Lane){&rounded, &bound, NULL, 1}, 1);
+        ElementOp round = {OP_CAST, DTYPE_F32, narrow, compute, &counted};
+        real->elements(&round, in, (Lane){.number = &rounded, .bound = &bound, .step = 1}, 1);
         for (int t = 0; t < 4; t++) {
-            double got = ir_round(narrow, (double)perturbed(&random, a, ea));
+            double got = ir_round(narrow, perturbed(&random, compute, a, ea));
             assert_true(got == rounded || (isnan(got) && isnan(rounded)) || fabs(got - rounded) <= bound ||
                         isinf(bound));
         }
@@ -220,40 +242,45 @@ static void certain_means_certain(void **unused) {
 
 /* ---- reductions ---- */
 
-/* Adds in a random tree, in float. */
-static float random_tree(Random *random, Reduction reduction, const float *terms, uint32_t count) {
+/* Adds in a random tree, in the compute dtype. */
+static double random_tree(Random *random, DType dtype, Reduction reduction, const double *terms, uint32_t count) {
     if (count == 1) return terms[0];
     uint32_t left = 1 + random_below(random, count - 1);
-    float a = random_tree(random, reduction, terms, left),
-          b = random_tree(random, reduction, terms + left, count - left);
-    return reduction == REDUCTION_ADD   ? a + b
-           : reduction == REDUCTION_MUL ? a * b
-           : reduction == REDUCTION_MAX ? fmaxf(a, b)
-                                        : fminf(a, b);
+    double a = random_tree(random, dtype, reduction, terms, left),
+           b = random_tree(random, dtype, reduction, terms + left, count - left);
+    return ir_round(dtype, reduction == REDUCTION_ADD   ? a + b
+                           : reduction == REDUCTION_MUL ? a * b
+                           : reduction == REDUCTION_MAX ? fmax(a, b)
+                                                        : fmin(a, b));
 }
 
 static void reductions_hold(void **unused) {
     (void)unused;
     Random random = {seed + 2};
     for (int round = 0; round < 20000; round++) {
+        DType compute = round % 4 ? DTYPE_F32 : DTYPE_F64;
+        const RealOps *real = real_of(compute);
         Reduction reduction = (Reduction)random_below(&random, 4);
         uint32_t count = 1 + random_below(&random, 60);
-        double number[60], bound[60], value, value_bound;
-        float moved[60];
+        double number[60], bound[60], moved[60], value, low = 0, value_bound;
         bool wild = random_below(&random, 4) == 0;
         for (uint32_t i = 0; i < count; i++) {
-            float term = (float)(random_normal(&random) * (wild ? ldexp(1, (int)random_below(&random, 80) - 40) : 1));
-            number[i] = (double)term;
-            bound[i] = random_below(&random, 2) ? 0 : random_error(&random, term);
+            double scale = wild ? ldexp(1, (int)random_below(&random, 80) - 40) : 1;
+            number[i] = ir_round(compute, random_normal(&random) * scale);
+            bound[i] = random_below(&random, 2) ? 0 : random_error(&random, compute, number[i]);
         }
         Accumulator accumulator;
-        ir_eval_reduce_start(reduction, DTYPE_F32, &accumulator);
-        ir_eval_reduce(reduction, DTYPE_F32, &accumulator, 0, (Lane){number, bound, NULL, 1}, (int64_t)count);
-        ir_eval_reduce_finish(reduction, DTYPE_F32, &accumulator, 0, 0, (Lane){&value, &value_bound, NULL, 1});
+        Lane out = {.number = &value, .bound = &value_bound, .step = 1};
+        if (compute == DTYPE_F64) out.low = &low;
+        real->reduce_start(reduction, &accumulator);
+        real->reduce(reduction, compute, &accumulator, 0, (Lane){.number = number, .bound = bound, .step = 1},
+                     (int64_t)count);
+        real->reduce_finish(reduction, compute, &accumulator, 0, 0, out);
         for (int t = 0; t < 4; t++) {
-            for (uint32_t i = 0; i < count; i++) moved[i] = perturbed(&random, (float)number[i], bound[i]);
-            double got = (double)random_tree(&random, reduction, moved, count);
-            if (isinf(value_bound) || got == value || fabs(got - value) <= value_bound) continue;
+            for (uint32_t i = 0; i < count; i++) moved[i] = perturbed(&random, compute, number[i], bound[i]);
+            double got = random_tree(&random, compute, reduction, moved, count);
+            long double away = fabsl((long double)got - (long double)value - (long double)low);
+            if (isinf(value_bound) || got == value || away <= (long double)value_bound) continue;
             fail_msg("reduce %s of %u: %a +- %a, got %a", ir_reduction(reduction)->name, count, value, value_bound,
                      got);
         }
@@ -267,10 +294,13 @@ static void long_products(void **unused) {
     for (int mixed = 0; mixed < 2; mixed++) {
         double number[80], bound[80] = {0}, value, value_bound;
         for (int i = 0; i < 80; i++) number[i] = ldexp(1, mixed && i >= 60 ? -60 : 60);
+        const RealOps *real = real_of(DTYPE_F32);
         Accumulator accumulator;
-        ir_eval_reduce_start(REDUCTION_MUL, DTYPE_F32, &accumulator);
-        ir_eval_reduce(REDUCTION_MUL, DTYPE_F32, &accumulator, 0, (Lane){number, bound, NULL, 1}, 80);
-        ir_eval_reduce_finish(REDUCTION_MUL, DTYPE_F32, &accumulator, 0, 0, (Lane){&value, &value_bound, NULL, 1});
+        Lane in = {.number = number, .bound = bound, .step = 1};
+        real->reduce_start(REDUCTION_MUL, &accumulator);
+        real->reduce(REDUCTION_MUL, DTYPE_F32, &accumulator, 0, in, 80);
+        real->reduce_finish(REDUCTION_MUL, DTYPE_F32, &accumulator, 0, 0,
+                            (Lane){.number = &value, .bound = &value_bound, .step = 1});
         assert_true(isinf(value));
         assert_true(mixed ? isinf(value_bound) != 0 : value_bound == 0);
     }
@@ -297,10 +327,13 @@ static void pairs_are_right(void **unused) {
         for (int pair = 0; pair < 2; pair++) {
             Reduction reduction = pair ? REDUCTION_WELFORD : REDUCTION_ONLINE;
             Accumulator accumulator;
-            ir_eval_reduce_start(reduction, DTYPE_F32, &accumulator);
-            ir_eval_reduce(reduction, DTYPE_F32, &accumulator, 0, (Lane){number, bound, NULL, 1}, (int64_t)count);
+            const RealOps *real = round % 2 ? &ir_real_double : &ir_real_long;
+            Lane in = {.number = number, .bound = bound, .step = 1};
+            real->reduce_start(reduction, &accumulator);
+            real->reduce(reduction, DTYPE_F32, &accumulator, 0, in, (int64_t)count);
             for (unsigned k = 0; k < 2; k++) {
-                ir_eval_reduce_finish(reduction, DTYPE_F32, &accumulator, 0, k, (Lane){&value, &error, NULL, 1});
+                Lane out = {.number = &value, .bound = &error, .step = 1};
+                real->reduce_finish(reduction, DTYPE_F32, &accumulator, 0, k, out);
                 assert_true(fabsl((long double)value - wanted[pair][k]) <= 1e-9L * (1 + fabsl(wanted[pair][k])));
                 assert_true(error >= 0 && error < 1e-2 * (1 + fabs(value)));
             }
@@ -590,8 +623,8 @@ static double unary(Op op, double a, double e, double *bound) {
     double value;
     uint64_t counted = 0;
     ElementOp element = {op, DTYPE_F32, DTYPE_F32, DTYPE_F32, &counted};
-    Lane in = {&a, &e, NULL, 1};
-    ir_eval_elements(&element, &in, (Lane){&value, bound, NULL, 1}, 1);
+    Lane in = {.number = &a, .bound = &e, .step = 1};
+    ir_real_double.elements(&element, &in, (Lane){.number = &value, .bound = bound, .step = 1}, 1);
     return value;
 }
 
@@ -616,11 +649,12 @@ static void special_values(void **unused) {
 int main(void) {
     seed = random_seed();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_hold),      cmocka_unit_test(certain_means_certain),
-        cmocka_unit_test(reductions_hold),  cmocka_unit_test(long_products),
-        cmocka_unit_test(pairs_are_right),  cmocka_unit_test(layer_norm_matches),
-        cmocka_unit_test(movement_matches), cmocka_unit_test(pieces_match),
-        cmocka_unit_test(deep_graphs_work), cmocka_unit_test(elements_pass_or_not),
+        cmocka_unit_test(bounds_hold),           cmocka_unit_test(bounds_hold_in_f64),
+        cmocka_unit_test(certain_means_certain), cmocka_unit_test(reductions_hold),
+        cmocka_unit_test(pairs_are_right),       cmocka_unit_test(layer_norm_matches),
+        cmocka_unit_test(movement_matches),      cmocka_unit_test(pieces_match),
+        cmocka_unit_test(deep_graphs_work),      cmocka_unit_test(elements_pass_or_not),
+        cmocka_unit_test(long_products),
         cmocka_unit_test(special_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

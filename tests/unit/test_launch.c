@@ -150,6 +150,7 @@ static void make_plan(Job *job, Plan *plan) {
     step->tile.threads = 128;
     step->units = ir_poly_symbol(job, 1); /* M */
     step->units_per_cta = 4;
+    step->part = IR_NONE;
     step->param_count = 7;
     step->params = IR_NEW_ARRAY(job, Param, step->param_count);
     for (uint32_t p = 0; p < 5; p++) step->params[p] = (Param){.kind = PARAM_BUF, .buf = bufs[p]};
@@ -161,6 +162,14 @@ static void make_plan(Job *job, Plan *plan) {
     step->variants[0] = (Variant){.kernel = "k_aligned", .guard_count = 2, .guards = aligned};
     step->variants[1] = (Variant){.kernel = "k_few", .guard_count = 1, .guards = few};
     step->variants[2] = (Variant){.kernel = "k_any"};
+    static uint32_t room_of[] = {IR_NONE, 0, 1, IR_NONE, IR_NONE};
+    plan->room_of = room_of;
+    for (uint32_t room = 0; room < 2; room++) {
+        IR_PUSH(job, &plan->rooms);
+        Poly bytes = ir_poly_int(job, 4);
+        bool overflow = false;
+        *IR_PUSH(job, &plan->rooms.at[room].sizes) = ir_poly_mul(job, bytes, ir_poly_symbol(job, 1), &overflow);
+    }
 }
 
 static int setup(void **state) {

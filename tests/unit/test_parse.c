@@ -316,45 +316,11 @@ static void test_many_errors(void **state) {
     free(text);
 }
 
-static void test_not_generated(void **state) {
-    (void)state;
-    static const struct {
-        const char *body, *message;
-        uint32_t line, column;
-    } rows[] = {
-        {"inputs: {x: 'f64[3]'}\nnodes: {y: x}\noutputs: {y: f32}\n", "tensors of f64", 2, 10},
-        {"inputs: {x: 'f32[3]'}\nnodes: {y: x}\noutputs: {y: f8e5m2}\n", "tensors of f8e5m2", 4, 11},
-        {"inputs: {x: 'i32[3]'}\nnodes: {y: x}\noutputs: {y: f32}\n", "tensors of i32", 2, 10},
-        {"inputs: {x: 'f32[]'}\nnodes: {y: x}\noutputs: {y: f32}\n", "inputs of one element", 2, 10},
-        {"inputs: {x: 'f32[3]'}\nnodes: {y: 'x[arange(3)]'}\noutputs: {y: f32}\n", "an index by a tensor", 3, 13},
-        {"inputs: {x: 'f32[3]'}\nnodes: {y: x}\noutputs: {y: {dtype: f32, accumulate: true}}\n", "accumulate", 4, 11},
-        {"inputs: {x: 'f32[3]'}\nscalars: {s: {dtype: i64}}\nnodes: {y: x * s}\noutputs: {y: f32}\n", "scalars of i64",
-         3, 11},
-        {"dims: {l: any}\ninputs: {x: {dtype: f32, shape: [3, 4], strides: [l, 1]}}\nnodes: {y: x}\n"
-         "outputs: {y: f32}\n",
-         "strides that are known at launch only", 3, 10},
-        {"inputs: {x: 'f32[3]'}\nnodes: {y: 'cast(x, f64) + 1'}\noutputs: {y: f32}\n", "values of f64", 3, 13},
-    };
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        char *text = NULL;
-        uint32_t line, column;
-        assert_true(asprintf(&text, "graph: g\n%s", rows[k].body) > 0);
-        GraphText *graph_text = graph_text_string(text, UP_TO_GENERATED);
-        assert_int_equal(graph_text->status, STATUS_UNAVAILABLE);
-        const Diagnostic *error = graph_text_first(graph_text, SEVERITY_ERROR);
-        ir_locate(graph_text->job, error->place.start, &line, &column);
-        if (!strstr(error->text, rows[k].message) || line != rows[k].line || column != rows[k].column)
-            fail_msg("%s", ir_job_report(graph_text->job));
-        graph_text_free(graph_text);
-        free(text);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_types),       cmocka_unit_test(test_literals),
         cmocka_unit_test(test_precedence), cmocka_unit_test(test_line_ends),   cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_warnings),   cmocka_unit_test(test_many_errors), cmocka_unit_test(test_not_generated),
+        cmocka_unit_test(test_warnings),   cmocka_unit_test(test_many_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

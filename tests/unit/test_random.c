@@ -26,6 +26,7 @@ typedef struct Hits {
     uint32_t op[OP_COUNT];
     uint32_t reduction[REDUCTION_COUNT];
     uint32_t stride_0, padded, transposed, inplace, slices, empty, ones, scalars, several_outputs;
+    uint32_t parted, one_part;
     uint32_t joined, gate_class, gate_axes, gate_cycle, gate_statements, gate_reads, gate_alias, gate_map;
     uint64_t elements, unbounded;
 } Hits;
@@ -75,21 +76,26 @@ static int64_t *prog_dims(Job *job, const Trial *trial, const Graph *graph, cons
     return dims;
 }
 
-static int64_t size_value(Job *job, const Prog *prog, const int64_t *dims, Size size) {
+typedef struct Numbers { /* of a Prog's symbols */
+    const int64_t *dims, *parts;
+} Numbers;
+
+static int64_t size_value(Job *job, const Prog *prog, Numbers numbers, Size size) {
     int64_t value = 0;
-    IR_REQUIRE(job, ir_poly_eval(ir_size_poly(job, prog, size), dims, prog->dims.count, NULL, 0, &value));
+    IR_REQUIRE(job, ir_poly_eval(ir_size_poly(job, prog, size), numbers.dims, prog->dims.count, numbers.parts,
+                                 prog->parts.count, &value));
     return value;
 }
 
-static EvalBuf make_buf(Job *job, const Trial *trial, const Graph *graph, const Prog *prog, const int64_t *dims,
+static EvalBuf make_buf(Job *job, const Trial *trial, const Graph *graph, const Prog *prog, Numbers numbers,
                         const Buf *buf) {
     const Tensor *tensor = buf->kind == BUF_IN    ? &graph->inputs.at[buf->tensor]
                            : buf->kind == BUF_OUT ? &graph->outputs.at[buf->tensor]
                                                   : NULL;
     EvalBuf made = {.span = 1};
-    int64_t offset = size_value(job, prog, dims, buf->offset);
+    int64_t offset = size_value(job, prog, numbers, buf->offset);
     if (tensor) made.span = tensor_span(job, tensor, trial->dims, graph->dims.count) - offset;
-    for (uint32_t d = 0; !tensor && d < buf->rank; d++) made.span *= size_value(job, prog, dims, buf->extent[d]);
+    for (uint32_t d = 0; !tensor && d < buf->rank; d++) made.span *= size_value(job, prog, numbers, buf->extent[d]);
     bool number = ir_dtype(buf->dtype)->kind == KIND_FLOAT;
     if (number) made.number = IR_NEW_ARRAY(job, double, (size_t)made.span + 1);
     if (number) made.bound = IR_NEW_ARRAY(job, double, (size_t)made.span + 1);
@@ -146,19 +152,30 @@ static void compare_output(Job *job, Trial *trial, const Graph *graph, const Eva
     }
 }
 
-static void check_prog(Job *job, Trial *trial, const Unit *unit, const char *pass) {
+static void check_parts(Job *job, Trial *trial, const Unit *unit, const char *pass, Numbers numbers) {
     const Prog *prog = unit->prog;
-    int64_t *dims = prog_dims(job, trial, unit->expanded, prog);
     EvalBuf *bufs = IR_NEW_ARRAY(job, EvalBuf, prog->bufs.count + 1);
     for (uint32_t b = 0; b < prog->bufs.count; b++) {
         const Buf *buf = &prog->bufs.at[b];
         bufs[b] =
-            buf->may_alias == IR_NONE ? make_buf(job, trial, unit->expanded, prog, dims, buf) : bufs[buf->may_alias];
+            buf->may_alias == IR_NONE ? make_buf(job, trial, unit->expanded, prog, numbers, buf) : bufs[buf->may_alias];
     }
-    ir_eval_prog(job, prog, dims, NULL, bufs);
+    ir_eval_prog(job, prog, numbers.dims, numbers.parts, bufs);
     for (uint32_t b = 0; b < prog->bufs.count; b++)
         if (prog->bufs.at[b].kind == BUF_OUT)
             compare_output(job, trial, unit->expanded, &bufs[b], prog->bufs.at[b].tensor, pass);
+}
+
+/* With one part, with three, and with more than most have rows. */
+static void check_prog(Job *job, Trial *trial, const Unit *unit, const char *pass) {
+    static const int64_t counts[] = {1, 3, 50};
+    const Prog *prog = unit->prog;
+    int64_t *parts = IR_NEW_ARRAY(job, int64_t, prog->parts.count + 1);
+    for (uint32_t c = 0; c < (prog->parts.count ? 3 : 1); c++) {
+        for (uint32_t k = 0; k < prog->parts.count; k++) parts[k] = counts[c];
+        check_parts(job, trial, unit, pass, (Numbers){prog_dims(job, trial, unit->expanded, prog), parts});
+    }
+    trial->hits->parted += prog->parts.count > 0;
 }
 
 /* ---- printed and read back ---- */
@@ -242,7 +259,9 @@ static void count_graph(Trial *trial, const Graph *graph) {
 static void count_reports(Hits *hits, const Unit *unit) {
     for (uint32_t i = 0; i < unit->reports.count; i++) {
         const char *gate = unit->reports.at[i].gate;
-        if (!gate)
+        if (!gate && strstr(unit->reports.at[i].text, "one part"))
+            hits->one_part++;
+        else if (!gate)
             hits->joined++;
         else if (!strcmp(gate, "class"))
             hits->gate_class++;
@@ -285,11 +304,15 @@ static void after_pass(void *state, Job *job, const Unit *unit, uint32_t index) 
 
 static void run_trial(Job *job, void *state) {
     Trial *trial = state;
-    static const Setting few_statements = {"fuse_statements", "9"}, few_reads = {"fuse_reads", "1"};
+    static const Setting few_statements = {"fuse_statements", "9"}, few_reads = {"fuse_reads", "1"},
+                         all_parts = {"split", "all"};
     trial->random = random_graph(job, trial->seed, trial->seed % 4 == 0 ? RANDOM_ROWS_ONLY : 0);
     trial->options = (GenOptions){.target = gen_target(90), .verify = true, .after = after_pass, .after_state = trial};
     if (trial->seed % 8 < 2) {
         trial->options.sets = trial->seed % 8 ? &few_statements : &few_reads;
+        trial->options.set_count = 1;
+    } else if (trial->seed % 8 < 5) {
+        trial->options.sets = &all_parts;
         trial->options.set_count = 1;
     }
     gen_run(job, &trial->unit, "random.yaml", trial->random.text, trial->random.count, &trial->options,
@@ -328,7 +351,7 @@ static uint32_t print_hits(const Hits *hits) {
         (unsigned long long)hits->unbounded);
     hits_line(&report, "class");
     for (uint32_t i = 0; i < CLASS_COUNT; i++)
-        hits_count(&report, hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW);
+        hits_count(&report, hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW || i == CLASS_FINALIZE);
     hits_line(&report, "dtype");
     for (uint32_t i = DTYPE_F32; i <= DTYPE_BF16; i++)
         hits_count(&report, hits->dtype[i], ir_dtype((DType)i)->name, true);
@@ -353,6 +376,8 @@ static uint32_t print_hits(const Hits *hits) {
     hits_count(&report, hits->scalars, "scalars", true);
     hits_count(&report, hits->several_outputs, "several-outputs", true);
     hits_line(&report, "fuse");
+    hits_count(&report, hits->parted, "parts", true);
+    hits_count(&report, hits->one_part, "one-part", true);
     hits_count(&report, hits->joined, "joined", true);
     hits_count(&report, hits->gate_class, "class", true);
     hits_count(&report, hits->gate_axes, "axes", true);

@@ -154,6 +154,7 @@ static void build(Fixture *fixture, int64_t row_stride) {
     step->tile.threads = 32;
     step->units = ir_poly_symbol(job, 0);
     step->units_per_cta = (int64_t)1 << 40;
+    step->part = IR_NONE;
     step->param_count = 3;
     step->params = IR_NEW_ARRAY(job, Param, 3);
     step->params[1].buf = 1;

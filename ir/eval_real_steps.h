@@ -1,9 +1,8 @@
 /* In: elements of operands with their bounds. Out: the values of ops that jump: comparisons, logic, tests, rounding to
  * whole numbers, casts. Where an operand's interval reaches a jump, the bound reaches the other side and the element is
- * counted. Left alone: what is continuous (ir/eval_ops.c). */
-#include "ir/eval_ops.h"
-
-#include <math.h>
+ * counted. Left alone: what is continuous (ir/eval_real_ops.h).
+ *
+ * Part of ir/eval_real.h. */
 
 static void put_bool(const ElementOp *op, Lane out, int64_t i, bool value, bool doubt, bool counts) {
     out.integer[i * out.step] = value;
@@ -12,10 +11,10 @@ static void put_bool(const ElementOp *op, Lane out, int64_t i, bool value, bool 
 }
 
 static void compare_floats(const ElementOp *op, const Lane *in, Lane out, int64_t count) {
-    double (*reference)(double, double, double) = ir_op(op->op)->reference;
+    Reference *reference = ir_op(op->op)->REFERENCE;
     for (int64_t i = 0; i < count; i++) {
-        double a = in[0].number[i * in[0].step], b = in[1].number[i * in[1].step];
-        double ea = in[0].bound[i * in[0].step], eb = in[1].bound[i * in[1].step];
+        REAL a = number_at(&in[0], i), b = number_at(&in[1], i);
+        REAL ea = in[0].bound[i * in[0].step], eb = in[1].bound[i * in[1].step];
         bool certain_nan = (isnan(a) && ea == 0) || (isnan(b) && eb == 0);
         bool doubt = ea + eb > 0 && !certain_nan && !(fabs(a - b) > ea + eb);
         put_bool(op, out, i, reference(a, b, 0) != 0, doubt, true);
@@ -45,62 +44,60 @@ static void logic(const ElementOp *op, const Lane *in, Lane out, int64_t count) 
 
 static void test(const ElementOp *op, const Lane *in, Lane out, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        bool value = in->number && ir_op(op->op)->reference(in->number[i * in->step], 0, 0) != 0;
+        bool value = in->number && ir_op(op->op)->REFERENCE(number_at(in, i), 0, 0) != 0;
         put_bool(op, out, i, value, in->number && isinf(in->bound[i * in->step]), true);
     }
 }
 
 /* Largest distance of a step function's value from those at the ends of the operand's interval. */
-static double jump(double value, double low, double high) {
-    double down = low == value ? 0 : fabs(value - low), up = high == value ? 0 : fabs(high - value);
-    double largest = down > up ? down : up;
-    return isnan(down) || isnan(up) ? (double)INFINITY : largest;
-}
-
-static void put_stepped(const ElementOp *op, Lane out, int64_t i, double value, double bound) {
-    out.number[i * out.step] = value;
-    out.bound[i * out.step] = bound;
-    if (bound > 0) ++*op->uncertain;
+static REAL jump(REAL value, REAL low, REAL high) {
+    REAL down = low == value ? 0 : fabs(value - low), up = high == value ? 0 : fabs(high - value);
+    REAL largest = down > up ? down : up;
+    return isnan(down) || isnan(up) ? (REAL)INFINITY : largest;
 }
 
 /* floor, ceil, round, trunc, sign */
 static void whole(const ElementOp *op, const Lane *in, Lane out, int64_t count) {
-    double (*reference)(double, double, double) = ir_op(op->op)->reference;
+    Reference *reference = ir_op(op->op)->REFERENCE;
     for (int64_t i = 0; i < count; i++) {
-        double a = in->number[i * in->step], e = in->bound[i * in->step], value = reference(a, 0, 0);
-        double bound = e > 0 ? jump(value, reference(a - e, 0, 0), reference(a + e, 0, 0)) : 0;
-        put_stepped(op, out, i, value, bound);
+        REAL a = number_at(in, i), e = in->bound[i * in->step], value = reference(a, 0, 0);
+        REAL bound = e > 0 ? jump(value, reference(a - e, 0, 0), reference(a + e, 0, 0)) : 0;
+        put_number(&out, i, value, bound);
+        if (bound > 0) ++*op->uncertain;
     }
 }
 
 /* floordiv and mod: the quotient's step is met when its floor differs at the corners. */
 static void divide_down(const ElementOp *op, const Lane *in, Lane out, int64_t count) {
-    double (*floordiv)(double, double, double) = ir_op(OP_FLOORDIV)->reference;
+    Reference *floordiv = ir_op(OP_FLOORDIV)->REFERENCE;
+    const double exact_below =
+        op->compute == DTYPE_F64 ? 0x1p51 : 0x1p22; /* where a rounded quotient finds its floor */
     for (int64_t i = 0; i < count; i++) {
-        double a = in[0].number[i * in[0].step], b = in[1].number[i * in[1].step];
-        double ea = in[0].bound[i * in[0].step], eb = in[1].bound[i * in[1].step];
-        double value = ir_op(op->op)->reference(a, b, 0), quotient = floordiv(a, b, 0), step = 0;
+        REAL a = number_at(&in[0], i), b = number_at(&in[1], i);
+        REAL ea = in[0].bound[i * in[0].step], eb = in[1].bound[i * in[1].step];
+        REAL value = ir_op(op->op)->REFERENCE(a, b, 0), quotient = floordiv(a, b, 0), step = 0;
         for (int k = 0; k < 4 && ea + eb > 0; k++) {
-            double corner = floordiv(k & 1 ? a + ea : a - ea, k & 2 ? b + eb : b - eb, 0);
+            REAL corner = floordiv(k & 1 ? a + ea : a - ea, k & 2 ? b + eb : b - eb, 0);
             step = fmax(step, jump(quotient, corner, corner));
         }
-        if (eb > 0 && fabs(b) <= eb) step = (double)INFINITY;
+        if (eb > 0 && fabs(b) <= eb) step = (REAL)INFINITY;
         if (step > 0) ++*op->uncertain;
-        double bound, ulps = 0;
+        REAL bound;
+        double ulps = 0;
         if (op->op == OP_MOD) { /* the remainder goes round by the divisor at each step */
             bound = step > 0 ? fabs(b) + eb : ea + fabs(quotient) * eb;
-            ulps = ea + eb == 0 && (double)(float)value == value ? 0 : 0.5;
+            ulps = ea + eb == 0 && is_held(op->compute, value) ? 0 : 0.5;
         } else {
             bound = step;
-            ulps = fabs(value) + bound < 0x1p22 ? 0 : 2; /* quotients that the significand does not hold */
+            ulps = fabs(value) + bound < exact_below ? 0 : 2; /* quotients that the significand does not hold */
         }
-        if (isinf(step) || isnan(bound)) bound = (double)INFINITY;
-        out.bound[i * out.step] = isfinite(value) ? ir_eval_settle(op->compute, &value, bound, ulps) : bound;
-        out.number[i * out.step] = value;
+        if (isinf(step) || isnan(bound)) bound = (REAL)INFINITY;
+        if (isfinite(value)) bound = settle(op->compute, &value, bound, ulps);
+        put_number(&out, i, value, bound);
     }
 }
 
-bool ir_eval_steps(const ElementOp *op, const Lane *in, Lane out, int64_t count) {
+static bool eval_steps(const ElementOp *op, const Lane *in, Lane out, int64_t count) {
     bool is_float = ir_is_float(op->compute);
     switch (ir_op(op->op)->rule) {
     case RULE_COMPARE:
@@ -131,33 +128,28 @@ bool ir_eval_steps(const ElementOp *op, const Lane *in, Lane out, int64_t count)
 /* Round an element of a float lane, or an integer, to a float dtype. Not counted: the value moves one unit at most. */
 static void to_float(DType dtype, Lane in, Lane out, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        int64_t k = i * in.step;
-        double e = in.bound[k], a, value;
-        if (in.number) {
-            a = in.number[k];
-            value = ir_round(dtype, a);
-        } else {
-            a = (double)in.integer[k];
-            value = dtype == DTYPE_F32 ? (double)(float)in.integer[k] : ir_round(dtype, a);
-        }
-        out.number[i * out.step] = value;
-        out.bound[i * out.step] = e > 0 ? jump(value, ir_round(dtype, a - e), ir_round(dtype, a + e)) : 0;
-        if ((isnan(value) && e > 0) || isinf(e)) out.bound[i * out.step] = (double)INFINITY;
+        REAL e = in.bound[i * in.step], a = any_number_at(&in, i, in.number != NULL);
+        REAL value =
+            in.number || dtype != DTYPE_F32 ? ir_round(dtype, (double)a) : (REAL)(float)in.integer[i * in.step];
+        REAL bound = e > 0 ? jump(value, ir_round(dtype, (double)(a - e)), ir_round(dtype, (double)(a + e))) : 0;
+        if ((isnan(value) && e > 0) || isinf(e)) bound = (REAL)INFINITY;
+        put_number(&out, i, value, bound);
     }
 }
 
 static void float_to_int(const ElementOp *op, Lane in, Lane out, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        double a = in.number[i * in.step], e = in.bound[i * in.step], bound = 0;
-        int64_t value = ir_float_to_int(op->result, a);
+        REAL a = number_at(&in, i), e = in.bound[i * in.step], bound = 0;
+        int64_t value = ir_float_to_int(op->result, (double)a);
         if (e > 0) {
-            int64_t low = ir_float_to_int(op->result, a - e), high = ir_float_to_int(op->result, a + e);
-            bound = jump((double)value, (double)low, (double)high);
+            int64_t low = ir_float_to_int(op->result, (double)(a - e)),
+                    high = ir_float_to_int(op->result, (double)(a + e));
+            bound = jump((REAL)value, (REAL)low, (REAL)high);
             if (op->result == DTYPE_BOOL) bound = fabs(a) <= e ? 1 : 0;
-            if (isnan(a) || isinf(e)) bound = (double)INFINITY;
+            if (isnan(a) || isinf(e)) bound = (REAL)INFINITY;
         }
         out.integer[i * out.step] = value;
-        out.bound[i * out.step] = bound;
+        out.bound[i * out.step] = (double)bound;
         if (bound > 0) ++*op->uncertain;
     }
 }
@@ -175,7 +167,7 @@ static void int_to_int(DType dtype, Lane in, Lane out, int64_t count) {
     }
 }
 
-void ir_eval_cast(const ElementOp *op, Lane in, Lane out, int64_t count) {
+static void eval_cast(const ElementOp *op, Lane in, Lane out, int64_t count) {
     bool from_float = ir_is_float(op->source), is_float = ir_is_float(op->result);
     bool held = from_float && is_float && ir_compute_dtype(op->source) == op->result; /* widens, or is there already */
     bool widens = from_float && op->result == DTYPE_F64;

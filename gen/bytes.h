@@ -1,0 +1,24 @@
+/* Bytes that kernels move, as polynomials and as numbers by the dims' hints. */
+#ifndef GEN_BYTES_H
+#define GEN_BYTES_H
+
+#include "gen/gen.h"
+
+/* The any dims by hint, else max, else 1024: for what is estimated, never for what must hold. */
+int64_t *gen_guess_dims(Job *job, const Prog *prog);
+/* Elements that run over these axes of a nest. */
+Poly gen_axes_elements(Job *job, const Prog *prog, const Nest *nest, uint32_t axes);
+/* What an access touches, each element once; nothing of a scalar. */
+Poly gen_access_bytes(Job *job, const Prog *prog, const Nest *nest, const Access *access);
+/* What a step must move at least: each element of each tensor once. */
+Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step);
+
+/* The number by the guess; one that passes 2^62 is 2^62. */
+int64_t gen_bytes_guess(Job *job, const Unit *unit, Poly bytes);
+const char *gen_poly_text(Job *job, const Prog *prog, Poly poly);
+/* "M=1024, N=512": the guess; "" where nothing is any. */
+const char *gen_guess_text(Job *job, const Prog *prog);
+/* "12*M*N = 9437184 with M=1024, N=768" */
+const char *gen_bytes_text(Job *job, const Unit *unit, Poly bytes);
+
+#endif

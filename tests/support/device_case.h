@@ -1,0 +1,38 @@
+/* Graph texts on a device: generated one by one, built in one call, each then run by rt_program_run. */
+#ifndef TESTS_DEVICE_CASE_H
+#define TESTS_DEVICE_CASE_H
+
+#include "runtime/launch.h"
+
+typedef struct DeviceCase {
+    Job *job;
+    const char *text;
+    GenOptions options;
+    Unit unit;
+    RtProgram *program;
+    RtModule *module;
+    Status status; /* of the last step */
+} DeviceCase;
+
+/* The devices that a test runs on: the host device in three orders of its lanes, or a GPU. Modules of the first work on
+ * all. */
+typedef struct Devices {
+    RtDevice *at[3];
+    uint32_t count;
+    bool cuda;
+} Devices;
+
+/* argv may hold --device=host|cuda; false with words on standard error where it holds more or there is no device. */
+bool devices_open(Devices *devices, int argc, char **argv);
+void devices_close(Devices *devices);
+
+/* All passes; status and the job's report say what came of it. The text is copied. sm_90 is planned for. sets:
+ * NAME=VALUE with blanks between, or NULL. */
+DeviceCase *device_case_create(const char *text, const char *sets);
+/* Builds and loads those that were generated; false with words on standard output. */
+bool device_cases_build(DeviceCase *const *cases, uint32_t count, const Devices *devices);
+/* Puts the program on another of the devices. */
+void device_case_move(DeviceCase *device_case, RtDevice *device);
+void device_case_free(DeviceCase *device_case, const Devices *devices);
+
+#endif
