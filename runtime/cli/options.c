@@ -97,6 +97,7 @@ void cli_parse(Cli *cli, int argc, char **argv) {
         }
     }
     if (cli_has(cli, OPTION_HELP) || cli_has(cli, OPTION_VERSION)) return;
+    if (cli_has(cli, OPTION_TUNED)) cli_fail(cli, NG_UNAVAILABLE, "--tuned is not available yet");
     if (cli->operand_count < (size_t)cli->verb->fewest)
         cli_fail(cli, NG_USAGE, "%s needs %s", cli->verb->name, cli->verb->operands);
     if (cli->operand_count > (size_t)cli->verb->most)

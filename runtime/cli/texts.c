@@ -207,6 +207,7 @@ int cli_passes(Cli *cli) {
 }
 
 int cli_knobs(Cli *cli) {
+    if (cli->operand_count) cli_fail(cli, NG_UNAVAILABLE, "the knobs of one graph are not available yet");
     show_list(cli, NG_LIST_KNOBS, "knobs", NULL);
     return NG_OK;
 }

@@ -190,6 +190,9 @@ check "ops NAME" prints "gelu" ops gelu
 check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
 check "passes" prints "^  schedule " passes
 check "knobs" prints "^  row_threads " knobs
+check "knobs GRAPH" refuses 9 "not available yet" knobs $graph
+check "gen --tuned" refuses 9 "not available yet" gen $graph --tuned
+check "run has no --tuned" refuses 2 "no option of run" run $graph --tuned
 check "devices" prints "^host " devices
 check "devices --json" prints '"device":.*"host"' devices --json
 check "a list takes no operand" refuses 2 "takes no operand" passes x
