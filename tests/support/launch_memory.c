@@ -82,7 +82,8 @@ static void place_tensor(LaunchMemory *memory, uint32_t t, const LaunchLayout *l
         tensor->start = memory->tensors[row->inplace].start + (size_t)(slice * row->element_bytes);
         return;
     }
-    size_t shift = layout->shift ? (size_t)random_below(layout->shift, 8) * (size_t)row->element_bytes : 0;
+    /* elements, or what the graph promises for the pointer */
+    size_t shift = layout->shift ? (size_t)random_below(layout->shift, 8) * (size_t)row->pointer_align : 0;
     tensor->start = layout->border + shift;
     tensor->bytes = tensor->start + (size_t)memory->scratch->spans[t].high + layout->border;
     tensor->before = ir_alloc(memory->job, tensor->bytes + 1);

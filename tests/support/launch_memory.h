@@ -9,7 +9,8 @@
 
 typedef struct LaunchLayout {
     bool in_place; /* outputs share the memory of their inplace inputs; else they have their own */
-    Random *shift; /* NULL: every tensor at a 256-byte boundary; else each some elements behind one */
+    Random *shift; /* NULL: every tensor at a 256-byte boundary; else each some elements behind one (as many as its
+                      align lets it) */
     size_t border; /* bytes on both sides; 0 where a sanitizer watches the blocks' ends */
 } LaunchLayout;
 

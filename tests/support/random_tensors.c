@@ -126,8 +126,9 @@ void random_add_input(Writer *w, bool full) {
     node.dtype = pick_text(w, float_dtypes, 3);
     Layout layout = layouts[below(w, sizeof layouts / sizeof layouts[0])];
     if (layout == LAYOUT_ZERO) node.writable = 0;
-    ir_text_format(&w->inputs, "  %s: {dtype: %s, shape: %s%s}\n", node.name, node.dtype, random_shape_text(w, &node),
-                   strides_text(w, &node, layout));
+    const char *align = chance(w, 8) ? ", align: 16" : "";
+    ir_text_format(&w->inputs, "  %s: {dtype: %s, shape: %s%s%s}\n", node.name, node.dtype, random_shape_text(w, &node),
+                   strides_text(w, &node, layout), align);
     *IR_PUSH(w->job, &w->nodes) = node;
 }
 

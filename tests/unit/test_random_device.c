@@ -29,7 +29,7 @@ typedef struct Reason {
 
 typedef struct Hits {
     uint32_t graphs, programs, launches, refused_dims;
-    uint32_t class[CLASS_COUNT], variant[STRATEGY_COUNT][2], phases[4];
+    uint32_t class[CLASS_COUNT], variant[STRATEGY_COUNT][2], phases[4], over[STRATEGY_COUNT];
     uint32_t dtype[DTYPE_COUNT], rank[IR_MAX_RANK + 1], reduction[REDUCTION_COUNT];
     uint32_t form[FORM_GATHER + 1], crossing[CROSS_RESIDENT + 1], knob[KNOB_COUNT];
     uint32_t stride_0, padded, transposed, padded_output, inplace, inplace_slice, several_outputs, several_steps;
@@ -279,6 +279,8 @@ static void count_step_plan(Hits *hits, const Prog *prog, const Step *step) {
         hits->iota += stmt->op == OP_IOTA;
         hits->where += stmt->op == OP_WHERE;
         if (stmt->op == OP_REDUCE) hits->reduction[stmt->reduction]++;
+        if (stmt->op == OP_STORE)
+            hits->over[step->strategy] += prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
         if (stmt->op == OP_LOAD || stmt->op == OP_STORE) hits->form[step->forms[stmt->access].kind]++;
     }
     for (uint32_t q = 0; q < step->phase_count; q++) hits->row_stores += step->phases[q].row_stores.count > 0;
@@ -348,6 +350,7 @@ static void report_hits(HitReport *report, const Hits *hits) {
         hits_line(report, gen_strategy((Strategy)s)->name);
         hits_count(report, hits->variant[s][1], "aligned", s != STRATEGY_FINALIZE);
         hits_count(report, hits->variant[s][0], "any", true);
+        hits_count(report, hits->over[s], "in-place", true);
     }
     hits_line(report, "phases");
     for (uint32_t i = 1; i < 4; i++) hits_count(report, hits->phases[i], phases[i], true);
