@@ -125,36 +125,21 @@ void gen_emit_column_values(Emitter *e, Text *out, int indent) {
 
 /* ---- accumulators ---- */
 
-/* The groups that share a warp, in a butterfly. */
-static void put_butterfly(Emitter *e, Text *out, int indent, uint32_t id) {
-    const Stmt *stmt = stmt_at(e, id);
-    if (e->step->tile.row_threads >= 32) return;
-    const char *acc = ir_format(e->job, "acc%u[v]", id), *other = ir_format(e->job, "other%u", id);
-    ir_text_format(out, lanes_loop, indent, "");
-    ir_text_format(out, " {\n#pragma unroll\n%*sfor (int distance = LANES; distance < 32; distance *= 2) {\n",
-                   indent + 4, "");
-    ir_text_format(out, "%*sconst %s %s = ng_shuffle_xor(%d, %s, distance, 32);\n", indent + 8, "",
-                   gen_compute_type(stmt->dtype), other, e->site++, acc);
-    ir_text_format(out, "%*s%s = %s;\n%*s}\n%*s}\n", indent + 8, "", acc,
-                   gen_combine(e->job, stmt->reduction, stmt->dtype, acc, other), indent + 4, "", indent, "");
-}
-
 static void put_slots(Emitter *e, Text *out, int indent, uint32_t id) {
     const char *type = gen_compute_type(stmt_at(e, id)->dtype);
     ir_text_format(out, "%*s%s *const slots%u = ng_shared<%s>(%u) + lane;\n", indent, "", type, id, type,
                    gen_slots_offset(e, id));
-    if (e->step->tile.row_threads < 32) ir_text_format(out, "%*sif (thread %% 32 < LANES)\n", indent, "");
     ir_text_format(out, lanes_loop, indent, "");
-    ir_text_format(out, " slots%u[(thread / 32 * VECTOR + v) * LANES] = acc%u[v];\n", id, id);
+    ir_text_format(out, " slots%u[(group * VECTOR + v) * LANES] = acc%u[v];\n", id, id);
 }
 
-/* Every thread adds up its columns' slots, warp after warp. */
+/* Every thread adds up its columns' slots, group after group: an order that neither lanes nor vectors change. */
 static void put_total(Emitter *e, Text *out, int indent, uint32_t id) {
     const Stmt *stmt = stmt_at(e, id);
-    bool lanes = gen_is_lane_value(e, id), slots = e->step->tile.threads > 32;
+    bool lanes = gen_is_lane_value(e, id), slots = e->step->tile.rows > 1;
     const char *type = gen_compute_type(stmt->dtype), *name = gen_value_name(e, id);
     const char *first = ir_format(e->job, slots ? "slots%u[v * LANES]" : "acc%u[v]", id);
-    const char *next = ir_format(e->job, "slots%u[(w * VECTOR + v) * LANES]", id);
+    const char *next = ir_format(e->job, "slots%u[(g * VECTOR + v) * LANES]", id);
     ir_text_format(out, "%*s%s %s%s;\n", indent, "", type, array_name(e, id), lanes ? "[VECTOR]" : "");
     if (lanes)
         ir_text_format(out, lanes_loop, indent, "");
@@ -162,8 +147,8 @@ static void put_total(Emitter *e, Text *out, int indent, uint32_t id) {
         ir_text_format(out, "%*sfor (int v = 0; v < 1; v++)", indent, "");
     ir_text_format(out, " {\n%*s%s = %s;\n", indent + 4, "", name, first);
     if (slots)
-        ir_text_format(out, "#pragma unroll\n%*sfor (int w = 1; w < LANES * GROUPS / 32; w++) %s = %s;\n", indent + 4,
-                       "", name, gen_combine(e->job, stmt->reduction, stmt->dtype, name, next));
+        ir_text_format(out, "#pragma unroll\n%*sfor (int g = 1; g < GROUPS; g++) %s = %s;\n", indent + 4, "", name,
+                       gen_combine(e->job, stmt->reduction, stmt->dtype, name, next));
     ir_text_format(out, "%*s}\n", indent, "");
 }
 
@@ -176,8 +161,7 @@ static void put_part(Emitter *e, Text *out, int indent, uint32_t id) {
 
 void gen_emit_column_combine(Emitter *e, Text *out, int indent) {
     const StmtList *reduces = &phase_now(e)->reduces;
-    bool slots = e->step->tile.threads > 32;
-    for (uint32_t i = 0; i < reduces->count; i++) put_butterfly(e, out, indent, reduces->at[i]);
+    bool slots = e->step->tile.rows > 1;
     for (uint32_t i = 0; slots && i < reduces->count; i++) put_slots(e, out, indent, reduces->at[i]);
     if (slots) ir_text_format(out, "%*sng_barrier(%d);\n", indent, "", e->site++);
     for (uint32_t i = 0; i < reduces->count; i++) {

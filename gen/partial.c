@@ -8,7 +8,8 @@
  *         number of parts, so that fuse may join them. Where one part is enough fuse puts the two together again
  * breaks  "each axis that is not a row is reduced in its nest"
  *
- * A kept axis before the parts makes a slot of the ws: its layout is the parts, then the kept axes in order. */
+ * The kept axes make a slot of the ws: its layout is the parts, then the kept axes, which an OUTER nest has by falling
+ * stride. */
 #include "gen/partial.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
@@ -67,7 +68,7 @@ bool gen_one_part(Job *job, const Unit *unit, const Nest *nest, uint32_t consume
     int64_t rows = hinted_extent(job, unit->prog, nest, consumed);
     int64_t columns = hinted_extent(job, unit->prog, nest, kept);
     if (rows >= 0 && rows <= GEN_ROWS_OF_ONE_PART) return true;
-    return columns >= (int64_t)target->sms * GEN_COLUMNS_OF_ONE_PART;
+    return columns > (int64_t)target->sms * GEN_COLUMNS_OF_ONE_PART;
 }
 
 /* ---- splitting ---- */
@@ -264,6 +265,45 @@ static uint32_t find_part(Job *job, Prog *prog, PartingList *partings, const Nes
     return part;
 }
 
+/* ---- the order of kept axes ---- */
+
+/* The load that runs over the most axes, or NULL. */
+static const Access *widest_read(const Nest *nest) {
+    const Access *found = NULL;
+    int most = -1;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        int width = __builtin_popcount(stmt->domain);
+        if (stmt->op != OP_LOAD || width <= most) continue;
+        most = width;
+        found = &nest->accesses.at[stmt->access];
+    }
+    return found;
+}
+
+/* Kept axes by falling stride of the widest read, so that lanes stand along the one in which memory is contiguous. */
+static void order_rows(Job *job, Prog *prog, Nest *nest) {
+    const Access *read = widest_read(nest);
+    if (!read || nest->row_count < 2) return;
+    AxisChange change = gen_axes_kept(job, nest);
+    for (uint32_t i = 1; i < nest->row_count; i++)
+        for (uint32_t k = i; k > 0; k--) {
+            uint32_t a = change.source[k - 1], b = change.source[k];
+            if (gen_stride_magnitude(job, prog, read->stride[a]) >= gen_stride_magnitude(job, prog, read->stride[b]))
+                break;
+            change.source[k - 1] = b;
+            change.source[k] = a;
+        }
+    bool moved = false;
+    for (uint32_t k = 0; k < nest->row_count; k++) {
+        uint32_t a = change.source[k];
+        moved |= a != k;
+        change.axes[k] = nest->axes[a];
+        change.mask[a] = (uint32_t)1 << k;
+    }
+    if (moved) gen_nest_change_axes(job, prog, nest, &change);
+}
+
 /* Splits nest n in two; false where its shape does not allow that. */
 static bool split(Job *job, Unit *unit, PartingList *partings, uint32_t n) {
     Prog *prog = unit->prog;
@@ -288,8 +328,9 @@ static bool split(Job *job, Unit *unit, PartingList *partings, uint32_t n) {
 void gen_partial(Job *job, Unit *unit) {
     PartingList partings = {0};
     for (uint32_t n = 0; n < unit->prog->nests.count; n++) {
-        const Nest *nest = &unit->prog->nests.at[n];
+        Nest *nest = &unit->prog->nests.at[n];
         bool rows = nest->class == CLASS_INNER || nest->class == CLASS_MIXED;
+        if (nest->class == CLASS_OUTER) order_rows(job, unit->prog, nest);
         if (nest->class == CLASS_OUTER || (rows && is_split_row(job, unit, nest))) n += split(job, unit, &partings, n);
     }
 }

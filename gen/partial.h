@@ -6,7 +6,9 @@
 
 /* A reduction across so few rows is not worth a second launch. */
 #define GEN_ROWS_OF_ONE_PART 64
-/* Columns an SM from which on the columns alone keep all SMs busy. */
+/* Columns an SM beyond which the columns alone keep all SMs busy: two CTAs of 256 columns. With as many a launch would
+ * make one part too (at most four CTAs an SM, shared by more than two side by side), so whether the extent is known
+ * changes no bits. */
 #define GEN_COLUMNS_OF_ONE_PART 512
 
 /* Whether the part of a nest that consumes these axes is best one, by the dims' hints. */

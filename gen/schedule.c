@@ -173,6 +173,13 @@ static void plan_grid(Planner *p) {
                                     : step->tile.rows;
 }
 
+static Poly extents(Planner *p, uint32_t mask) {
+    Poly product = ir_poly_int(p->job, 1);
+    for (uint32_t a = 0; a < p->nest->axis_count; a++)
+        if (mask >> a & 1) product = multiply(p, product, ir_size_poly(p->job, p->prog, p->nest->axes[a].extent));
+    return product;
+}
+
 /* The number of parts, by the step that makes them: of rows as many as a CTA works on at once, of columns a trip. */
 static void plan_parts(Planner *p) {
     const Step *step = p->step;
@@ -180,27 +187,27 @@ static void plan_parts(Planner *p) {
     if (step->part == IR_NONE) return;
     PartCount *count = &p->plan->parts[step->part];
     if (count->units.count) return;
-    Poly units = ir_poly_int(p->job, 1);
-    for (uint32_t a = 0; a < p->nest->axis_count; a++)
-        if (step->looped >> a & 1) units = multiply(p, units, ir_size_poly(p->job, p->prog, p->nest->axes[a].extent));
-    *count = (PartCount){units, step->units, tile->rows, step->units_per_cta, tile->min_ctas};
-    if (!gen_by_columns(step->strategy)) count->units_each = (int64_t)tile->row_threads * tile->vector * tile->chunks;
+    uint32_t all = ((uint32_t)1 << p->nest->axis_count) - 1;
+    *count = (PartCount){.units = extents(p, step->looped), .beside = extents(p, all & ~step->looped)};
+    bool columns = gen_by_columns(step->strategy);
+    count->units_each = columns ? tile->rows : (int64_t)tile->row_threads * tile->vector * tile->chunks;
+    count->beside_each = columns ? p->full_columns : tile->rows;
+    count->ctas_per_sm = p->part_ctas;
 }
 
-/* One slot a warp for each reduction of rows that several warps share (column: for each column); no two reductions
- * share a slot, so that one barrier a phase is enough. */
+/* One slot a warp for each reduction of rows that several warps share (column: one a group for each column); no two
+ * reductions share a slot, so that one barrier a phase is enough. */
 static void plan_shared(Planner *p) {
     Step *step = p->step;
     bool columns = gen_by_columns(step->strategy);
-    if (columns ? step->tile.threads <= 32 : step->tile.row_threads <= 32) return;
+    if (columns ? step->tile.rows == 1 : step->tile.row_threads <= 32) return;
     IR_LIST(Slice) slices = {0};
     for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
         const Stmt *stmt = &p->nest->stmts.at[i];
         bool combined = stmt->op == OP_REDUCE && step->crossing[i] == CROSS_ROW;
         if (!combined && stmt->op != OP_PARTIAL_ACCUMULATE) continue;
         uint32_t each = ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
-        uint32_t bytes = each * (uint32_t)(step->tile.threads / 32);
-        if (columns) bytes *= (uint32_t)(step->tile.row_threads * step->tile.vector);
+        uint32_t bytes = each * (uint32_t)(columns ? step->tile.threads * step->tile.vector : step->tile.threads / 32);
         *IR_PUSH(p->job, &slices) = (Slice){ir_format(p->job, "slots%u", i), step->shared_bytes, bytes};
         step->shared_bytes += (bytes + 15) / 16 * 16;
     }

@@ -19,8 +19,10 @@ typedef struct Planner {
     bool *element;   /* for each statement: varies along the axes that threads loop over (step->looped) */
     uint32_t *phase; /* V7, for each statement */
     uint32_t phase_count;
-    bool keep_f32;  /* f32 kept after costly work (row_registers) */
-    int kept_bytes; /* kept in registers from phase to phase for each element, at the worst boundary */
+    int64_t full_columns; /* of a column CTA whose accesses are whole, and CTAs an SM that its registers allow: parts */
+    int part_ctas;        /* are counted by these, whatever the extents are */
+    bool keep_f32;        /* f32 kept after costly work (row_registers) */
+    int kept_bytes;       /* kept in registers from phase to phase for each element, at the worst boundary */
 } Planner;
 
 /* An extent, stride or offset as a number; `otherwise` where it is known at launch only. */

@@ -243,8 +243,8 @@ void gen_plan_chain(Planner *p) {
     } else if (columns) {
         chain->units_each = tile->rows;
         chain->adds = 1;
-        lanes = 32 / lanes;
-        warps = tile->threads / 32;
+        lanes = 1;
+        warps = tile->rows;
     }
     for (uint32_t a = 0; a < p->nest->axis_count && p->step->strategy != STRATEGY_ROW_REGISTERS; a++)
         if (p->step->looped >> a & 1)

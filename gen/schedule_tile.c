@@ -129,7 +129,7 @@ static const char *vector_refused(const Planner *p, int vector) {
 
 /* 16 bytes of the widest element that is read or written along rows. So bf16 rows with an f32 weight get 4: a warp's
  * weight load is then one run of memory (LayerNorm of 1024 columns: 0.947 of a copy, 0.808 with 8). */
-static int default_vector(const Planner *p) {
+static int full_vector(const Planner *p) {
     int widest = 0;
     for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
         if (p->step->forms[i].kind != FORM_UNIT) continue;
@@ -138,7 +138,11 @@ static int default_vector(const Planner *p) {
         int bytes = ir_dtype(p->prog->bufs.at[p->nest->accesses.at[i].buf].dtype)->bytes;
         if (bytes > widest) widest = bytes;
     }
-    int vector = widest == 0 ? 1 : widest == 1 ? 8 : 16 / widest;
+    return widest == 0 ? 1 : widest == 1 ? 8 : 16 / widest;
+}
+
+static int default_vector(const Planner *p) {
+    int vector = full_vector(p);
     while (vector_refused(p, vector)) vector /= 2;
     return vector;
 }
@@ -304,6 +308,32 @@ static int64_t accumulator_bytes(const Planner *p) {
     return bytes;
 }
 
+/* Left alone, ptxas aims at an occupancy of its own and spills a few words to reach it (RMSNorm of 1024 f32 columns, 64
+ * threads: 8 bytes at 40 registers, none at 53). So the bound is always given: threads an SM by the bytes that a thread
+ * holds at once, which leaves 64, 80 or 128 registers. Seen on sm_90 without a bound: 96 bytes take 56, 192 bytes 80 to
+ * 96, 320 bytes 128. A loop's pointers, bounds and index take up to 128 more (LayerNorm of any f32 columns: 40 bytes
+ * spilled at 80 registers; RMSNorm of 4095 f16 columns: 32 at 64). */
+static int default_min_ctas(const Planner *p) {
+    const Tile *tile = &p->step->tile;
+    bool columns = gen_by_columns(p->step->strategy);
+    int64_t kept = columns ? 0 : p->kept_bytes * (int64_t)tile->chunks * tile->vector, bytes = 0;
+    for (uint32_t q = 0; q < p->step->phase_count; q++) {
+        int64_t held = loaded_bytes(p, &p->step->phases[q]) + (q > 0 ? kept : 0);
+        if (columns) held += accumulator_bytes(p);
+        if (held > bytes) bytes = held;
+    }
+    if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
+    int threads = bytes <= 96 ? 1024 : bytes <= 208 ? 768 : 512;
+    int ctas = threads / tile->threads;
+    return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;
+}
+
+static int threads_per_sm(const Planner *p) {
+    const Target *target = p->unit->options.target;
+    const int arch = target ? target->arch : 90;
+    return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
+}
+
 /* Bytes of registers that the loads of one trip take with so many rows in it. */
 static int64_t trip_bytes(Planner *p, int chunks) {
     int64_t worst = 0;
@@ -327,22 +357,37 @@ static void check_columns(Planner *p) {
         refuse_knob(p, KNOB_ROWS, tile->rows, "the sums of its groups take more than 48 KB");
 }
 
-/* 32 accesses side by side are whole runs of memory of 128 bytes at least; 256 threads a CTA, as many rows as fill
- * them, and several rows a trip so that their loads are in the air together: 96 bytes a thread. The parts' sums are
- * short and many: one element an access spreads them over the most CTAs. */
-static void plan_columns(Planner *p) {
-    Tile *tile = &p->step->tile;
-    if (p->step->strategy == STRATEGY_FINALIZE && !forced_int(p, KNOB_VECTOR)) tile->vector = 1;
-    int threads = forced_int(p, KNOB_ROW_THREADS), rows = forced_int(p, KNOB_ROWS), chunks = forced_int(p, KNOB_CHUNKS);
-    int64_t wanted = ceil_div(p->guess < 1 ? 1 : p->guess, tile->vector);
-    tile->row_threads = threads ? threads : power_up_to(wanted, 32);
-    gen_plan_phases(p);
-    int most = 256;
-    while (most > 32 && accumulator_bytes(p) * most > MOST_SHARED) most /= 2;
-    tile->rows = rows ? rows : tile->row_threads < most ? most / tile->row_threads : 1;
+/* Rows of a trip: their loads are in the air together, 96 bytes a thread. */
+static int default_trip(Planner *p) {
     int trip = 8;
     while (trip > 1 && trip_bytes(p, trip) > 96) trip /= 2;
-    tile->chunks = chunks ? chunks : trip;
+    return trip;
+}
+
+/* 32 accesses side by side are whole runs of memory of 128 bytes at least, 8 groups of them 256 threads. The parts'
+ * sums are short: there 8 single elements side by side, which fill sectors, make many CTAs of 32 groups each. Neither
+ * the groups nor the number of parts follow the kept extents or what is known of them, so that a column's bits do not.
+ */
+static void plan_columns(Planner *p) {
+    Tile *tile = &p->step->tile;
+    const bool finalize = p->step->strategy == STRATEGY_FINALIZE;
+    const int lanes = finalize ? 8 : 32, vector = finalize && !forced_int(p, KNOB_VECTOR) ? 1 : tile->vector;
+    int threads = forced_int(p, KNOB_ROW_THREADS), rows = forced_int(p, KNOB_ROWS), chunks = forced_int(p, KNOB_CHUNKS);
+    tile->vector = full_vector(p);
+    gen_plan_phases(p);
+    tile->rows = finalize ? 32 : 8;
+    while (tile->rows > 1 && accumulator_bytes(p) * lanes * tile->rows > MOST_SHARED) tile->rows /= 2;
+    tile->chunks = default_trip(p);
+    tile->threads = lanes * tile->rows;
+    p->full_columns = lanes * tile->vector;
+    p->part_ctas = default_min_ctas(p);
+    tile->vector = vector;
+    int least = 32 / tile->rows; /* whole warps */
+    int64_t wanted = ceil_div(p->guess < 1 ? 1 : p->guess, vector);
+    tile->row_threads = power_up_to(wanted < least ? least : wanted, lanes);
+    if (threads) tile->row_threads = threads;
+    if (rows) tile->rows = rows;
+    tile->chunks = chunks ? chunks : default_trip(p);
     check_columns(p);
 }
 
@@ -398,32 +443,6 @@ static void plan_pointwise(Planner *p) {
     gen_plan_phases(p);
 }
 
-/* Left alone, ptxas aims at an occupancy of its own and spills a few words to reach it (RMSNorm of 1024 f32 columns, 64
- * threads: 8 bytes at 40 registers, none at 53). So the bound is always given: threads an SM by the bytes that a thread
- * holds at once, which leaves 64, 80 or 128 registers. Seen on sm_90 without a bound: 96 bytes take 56, 192 bytes 80 to
- * 96, 320 bytes 128. A loop's pointers, bounds and index take up to 128 more (LayerNorm of any f32 columns: 40 bytes
- * spilled at 80 registers; RMSNorm of 4095 f16 columns: 32 at 64). */
-static int default_min_ctas(const Planner *p) {
-    const Tile *tile = &p->step->tile;
-    bool columns = gen_by_columns(p->step->strategy);
-    int64_t kept = columns ? 0 : p->kept_bytes * (int64_t)tile->chunks * tile->vector, bytes = 0;
-    for (uint32_t q = 0; q < p->step->phase_count; q++) {
-        int64_t held = loaded_bytes(p, &p->step->phases[q]) + (q > 0 ? kept : 0);
-        if (columns) held += accumulator_bytes(p);
-        if (held > bytes) bytes = held;
-    }
-    if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
-    int threads = bytes <= 96 ? 1024 : bytes <= 208 ? 768 : 512;
-    int ctas = threads / tile->threads;
-    return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;
-}
-
-static int threads_per_sm(const Planner *p) {
-    const Target *target = p->unit->options.target;
-    const int arch = target ? target->arch : 90;
-    return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
-}
-
 /* Instructions of costly ops for each element of a phase; what was kept is not computed again. */
 static int phase_cost(const Planner *p, uint32_t phase) {
     const StmtList *stmts = &p->step->phases[phase].stmts;
@@ -465,5 +484,6 @@ void gen_plan_tile(Planner *p) {
     if ((int64_t)min_ctas * p->step->tile.threads > threads_per_sm(p))
         refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has no room for so many threads");
     p->step->tile.min_ctas = min_ctas ? min_ctas : default_min_ctas(p);
+    if (min_ctas || !gen_by_columns(p->step->strategy)) p->part_ctas = p->step->tile.min_ctas;
     plan_unroll(p);
 }

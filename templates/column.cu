@@ -1,6 +1,6 @@
 // column: sums across rows. LANES accesses of VECTOR elements stand side by side along the kept axes; GROUPS of threads
-// take every GROUPS-th row of the CTA's part, CHUNKS of them a trip; then the groups' accumulators are combined, warp
-// after warp. A CTA stores one partial row, or, where it has all rows, what follows the sum. finalize is the same over
+// take every GROUPS-th row of the CTA's part, CHUNKS of them a trip; then the groups' accumulators are combined, one
+// after another. A CTA stores one partial row, or, where it has all rows, what follows the sum. finalize is the same over
 // the parts. Markers as in row_registers.cu.
 // The sample adds up the rows of a matrix in parts.
 #include "math.cuh"
@@ -75,14 +75,14 @@ NG_HELPER void sample_column(const float *__restrict__ p_x, float *p_ws0, ng_i64
     //@ fill combine {
     float *const slots1 = ng_shared<float>(0) + lane;
 #pragma unroll
-    for (int v = 0; v < VECTOR; v++) slots1[(thread / 32 * VECTOR + v) * LANES] = acc1[v];
+    for (int v = 0; v < VECTOR; v++) slots1[(group * VECTOR + v) * LANES] = acc1[v];
     ng_barrier(1);
     float v1[VECTOR];
 #pragma unroll
     for (int v = 0; v < VECTOR; v++) {
         v1[v] = slots1[v * LANES];
 #pragma unroll
-        for (int w = 1; w < LANES * GROUPS / 32; w++) v1[v] = v1[v] + slots1[(w * VECTOR + v) * LANES];
+        for (int g = 1; g < GROUPS; g++) v1[v] = v1[v] + slots1[(g * VECTOR + v) * LANES];
     }
     if (live && group == 0) ng_store<WIDE>(p_ws0 + (part * 768 + a_c), v1);
     //@ }

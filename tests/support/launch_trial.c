@@ -7,7 +7,6 @@
 typedef struct Runs {
     LaunchTrial *trial;
     char **fresh; /* inputs, and what accumulating outputs hold */
-    char **first; /* elements of each output of the first run */
     Text *why;
 } Runs;
 
@@ -89,8 +88,8 @@ static Status compare_runs(Runs *runs, const LaunchMemory *memory, uint32_t numb
     for (uint32_t o = 0; o < graph->outputs.count; o++) {
         size_t bytes;
         char *elements = launch_elements(memory, o, &bytes);
-        if (number == 0) runs->first[o] = elements;
-        if (!memcmp(elements, runs->first[o], bytes)) continue;
+        if (number == 0) runs->trial->first[o] = elements;
+        if (!memcmp(elements, runs->trial->first[o], bytes)) continue;
         ir_text_format(runs->why, "output %s has other bits than in run 0", graph->outputs.at[o].name);
         return STATUS_CHECK_FAILED;
     }
@@ -139,7 +138,7 @@ Status launch_trial_run(LaunchTrial *trial, Text *why) {
         return STATUS_USAGE;
     }
     runs.fresh = launch_inputs(trial->job, program, &trial->scratch, trial->random);
-    runs.first = IR_NEW_ARRAY(trial->job, char *, program->graph->outputs.count + 1);
+    trial->first = IR_NEW_ARRAY(trial->job, char *, program->graph->outputs.count + 1);
     bool in_place = false;
     for (uint32_t t = 0; t < program->tensor_count; t++) in_place |= program->tensors[t].inplace != IR_NONE;
     for (uint32_t number = 0; number < (in_place ? 4 : 3) && !status; number++) {

@@ -20,6 +20,7 @@ typedef struct LaunchTrial {
     void (*step_done)(void *state, uint32_t step, const RtScratch *scratch); /* may be NULL */
     void *state;
     RtScratch scratch; /* from here: what came of it; sizes */
+    char **first;      /* elements of each output of the first run, in row-major order */
     uint32_t launches;
     uint64_t elements, unbounded; /* compared with the oracle; without a bound */
 } LaunchTrial;

@@ -332,6 +332,88 @@ static void run_case(const Case *test, DeviceCase *own, const Devices *devices, 
     }
 }
 
+/* ---- known or not ---- */
+
+/* Graphs whose kept extents are numbers or known at launch only: the same bits. $K is put in, "any" or the width. */
+static const char *const twins[] = {
+    "{M: any, K: $K}\ninputs: {x: 'bf16[M, K]', z: 'f32[M, K]'}\n"
+    "nodes: {w: 'sum(x * z, dim=0)', a: 'amax(x, dim=0)'}\noutputs: {w: f32, a: bf16}",
+    "{M: any, K: $K}\ninputs: {x: 'bf16[M, K]'}\nnodes: {m: 'mean(x, dim=0)'}\noutputs: {m: f32}",
+    "{M: any, K: $K}\ninputs: {x: 'f16[M, 70, K]'}\nnodes: {y: 'softmax(x, dim=1)'}\noutputs: {y: f32}",
+};
+static const int64_t twin_widths[] = {2, 3, 8, 33, 250, 257, 1024};
+enum { TWINS = sizeof twins / sizeof *twins, TWIN_WIDTHS = sizeof twin_widths / sizeof *twin_widths };
+
+static DeviceCase *open_twin(Job *job, uint32_t twin, int64_t width) {
+    Text out = ir_text(job);
+    for (const char *at = twins[twin]; *at; at++) {
+        const char *text = *at == '\'' ? "\"" : NULL;
+        if (*at == '$') at++, text = width ? ir_format(job, "%lld", (long long)width) : "any";
+        ir_text_bytes(&out, text ? text : at, text ? strlen(text) : 1);
+    }
+    DeviceCase *made = device_case_create(
+        ir_format(job, "graph: twin_%u_%lld\ndims: %s\n", twin, (long long)width, ir_text_string(&out)), NULL);
+    if (made->status) printf("FAILED twin %u: %s\n", twin, ir_job_report(made->job));
+    return made;
+}
+
+static bool run_twin(Job *job, DeviceCase *own, const int64_t *any, const Devices *devices, uint64_t seed,
+                     LaunchTrial *trial) {
+    Random *random = IR_NEW(job, Random);
+    Text why = ir_text(job);
+    random->state = seed;
+    *trial = (LaunchTrial){.job = job,
+                           .unit = &own->unit,
+                           .program = own->program,
+                           .module = own->module,
+                           .devices = devices->at,
+                           .device_count = devices->count,
+                           .any = any,
+                           .random = random};
+    if (!launch_trial_run(trial, &why)) return true;
+    printf("FAILED M=%lld K=%lld: %s\n%s\n", (long long)any[0], (long long)any[1], ir_text_string(&why), own->text);
+    return false;
+}
+
+static bool same_bits(DeviceCase *fixed, DeviceCase *free, int64_t rows, int64_t width, const Devices *devices) {
+    Job *job = ir_job_create(NULL);
+    const int64_t any[] = {rows, width};
+    LaunchTrial a, b;
+    uint64_t seed = (uint64_t)(rows * 1024 + width);
+    bool same = run_twin(job, fixed, any, devices, seed, &a) && run_twin(job, free, any, devices, seed, &b);
+    for (uint32_t o = 0; same && o < fixed->program->graph->outputs.count; o++) {
+        const uint32_t t = fixed->program->input_count + o;
+        size_t bytes = (size_t)(a.scratch.spans[t].count * fixed->program->tensors[t].element_bytes);
+        same = memcmp(a.first[o], b.first[o], bytes) == 0;
+        if (!same)
+            printf("FAILED: other bits where the width %lld is known, M=%lld\n%s\n", (long long)width, (long long)rows,
+                   fixed->text);
+    }
+    ir_job_free(job);
+    return same;
+}
+
+static void run_twins(const Devices *devices, bool reduced, Counts *counts) {
+    static const int64_t rows[] = {3, 65, 600};
+    Job *job = ir_job_create(NULL);
+    DeviceCase *made[TWINS * (TWIN_WIDTHS + 1)];
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < TWINS; t++)
+        for (uint32_t w = 0; w <= TWIN_WIDTHS; w++) made[count++] = open_twin(job, t, w ? twin_widths[w - 1] : 0);
+    bool built = device_cases_build(made, count, devices);
+    for (uint32_t i = 0; i < count; i++) built &= !made[i]->status;
+    counts->failed += !built;
+    for (uint32_t i = 0; built && i < count; i++) {
+        DeviceCase *free = made[i - i % (TWIN_WIDTHS + 1)];
+        if (made[i] == free) continue;
+        counts->programs++;
+        for (uint32_t r = 0; r < (reduced ? 1 : 3); r++)
+            counts->failed += !same_bits(made[i], free, rows[r], twin_widths[i % (TWIN_WIDTHS + 1) - 1], devices);
+    }
+    for (uint32_t i = 0; i < count; i++) device_case_free(made[i], devices);
+    ir_job_free(job);
+}
+
 int main(int argc, char **argv) {
     const char *only = NULL;
     if (argc > 1 && !strncmp(argv[argc - 1], "--only=", 7)) only = argv[--argc] + 7;
@@ -355,6 +437,7 @@ int main(int argc, char **argv) {
     bool built = device_cases_build(made.at, made.count, &devices);
     for (uint32_t i = 0; built && i < made.count; i++)
         if (!made.at[i]->status) run_case(&cases[of.at[i]], made.at[i], &devices, reduced, &random, &counts);
+    if (!only || !strcmp(only, "twins")) run_twins(&devices, reduced, &counts);
     printf("# %u programs, %u launches, %llu elements compared; steps in wide variants %llu, in several parts %llu, in "
            "one %llu\n",
            counts.programs, counts.launches, (unsigned long long)counts.elements, (unsigned long long)counts.wide,
