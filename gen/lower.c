@@ -80,10 +80,10 @@ static uint32_t add_access(Builder *build, uint32_t buf, const Map *map, const P
     Access access = {.buf = buf, .index = IR_NONE, .index_stride = ir_size_int(0)};
     if (map->gather.is && stride) {
         const Gather *gather = &map->gather;
-        access.index = gather->index;
         access.index_stride =
             ir_prog_size(build->job, prog, gen_poly_mul(build->job, stride[gather->dim], gather->factor));
         access.index_extent = ir_prog_size(build->job, prog, gather->extent);
+        if (!ir_size_is(access.index_stride, 0)) access.index = gather->index;
     }
     access.offset = ir_prog_size(build->job, prog, gen_poly_sub(build->job, address.offset, base));
     for (uint32_t i = 0; i < IR_MAX_AXES; i++) access.stride[i] = ir_prog_size(build->job, prog, address.stride[i]);

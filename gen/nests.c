@@ -230,24 +230,25 @@ uint32_t gen_stored_value(const Prog *prog, const Nest *a, const Nest *b, const 
     return store->arg[0];
 }
 
+/* Adds a statement of `from`, whose earlier ones have become those of id. */
+static uint32_t add_stmt(Job *job, Nest *to, const Nest *from, Stmt stmt, const uint32_t *id) {
+    for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
+    if (stmt.access != IR_NONE) {
+        Access access = from->accesses.at[stmt.access];
+        if (access.index != IR_NONE) access.index = id[access.index];
+        stmt.access = ir_nest_add_access(job, to, &access);
+    }
+    return ir_nest_add(job, to, &stmt);
+}
+
 /* Adds the statements of `from`; with `first`, whose statements are there already as first_id, loads of what it stored
  * become the values themselves. */
 static void add_stmts(Job *job, const Prog *prog, Nest *to, const Nest *from, const Nest *first,
                       const uint32_t *first_id, uint32_t *id) {
     for (uint32_t i = 0; i < from->stmts.count; i++) {
-        Stmt stmt = from->stmts.at[i];
-        uint32_t value = first && stmt.op == OP_LOAD ? gen_stored_value(prog, first, from, &stmt) : IR_NONE;
-        if (value != IR_NONE) {
-            id[i] = first_id[value];
-            continue;
-        }
-        for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
-        if (stmt.access != IR_NONE) {
-            Access access = from->accesses.at[stmt.access];
-            if (access.index != IR_NONE) access.index = id[access.index];
-            stmt.access = ir_nest_add_access(job, to, &access);
-        }
-        id[i] = ir_nest_add(job, to, &stmt);
+        const Stmt *stmt = &from->stmts.at[i];
+        uint32_t value = first && stmt->op == OP_LOAD ? gen_stored_value(prog, first, from, stmt) : IR_NONE;
+        id[i] = value != IR_NONE ? first_id[value] : add_stmt(job, to, from, *stmt, id);
     }
 }
 
@@ -262,17 +263,14 @@ static void put_in_place_last(Job *job, const Prog *prog, Nest *nest) {
     uint32_t phases, *phase = ir_nest_phases(job, &old, &phases);
     uint32_t *id = IR_NEW_ARRAY(job, uint32_t, old.stmts.count + (size_t)1);
     memset(&nest->stmts, 0, sizeof nest->stmts);
+    memset(&nest->accesses, 0, sizeof nest->accesses);
     for (uint32_t q = phases + 1; q-- > 0;) { /* first the others */
         for (uint32_t i = 0; i < old.stmts.count; i++) {
-            Stmt stmt = old.stmts.at[i];
-            bool last = is_in_place(prog, &old, &stmt);
+            bool last = is_in_place(prog, &old, &old.stmts.at[i]);
             if (q == phases ? last : !last || phase[i] != q) continue;
-            for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
-            id[i] = ir_nest_add(job, nest, &stmt);
+            id[i] = add_stmt(job, nest, &old, old.stmts.at[i], id);
         }
     }
-    for (uint32_t i = 0; i < nest->accesses.count; i++)
-        if (nest->accesses.at[i].index != IR_NONE) nest->accesses.at[i].index = id[nest->accesses.at[i].index];
 }
 
 Nest gen_join_nests(Job *job, const Prog *prog, const Nest *a, const Nest *b) {

@@ -155,13 +155,15 @@ static void float_to_int(const ElementOp *op, Lane in, Lane out, int64_t count) 
 }
 
 static void int_to_int(DType dtype, Lane in, Lane out, int64_t count) {
+    double high = dtype == DTYPE_U8 ? 255 : ldexp(1.0, ir_dtype(dtype)->bytes * 8 - 1) - 1;
+    double low = dtype == DTYPE_U8 ? 0 : -high - 1;
     for (int64_t i = 0; i < count; i++) {
         int64_t a = in.integer[i * in.step], value = ir_wrap_int(dtype, a);
         double e = in.bound[i * in.step];
         if (dtype == DTYPE_BOOL && e > 0)
             e = fabs((double)a) <= e ? 1 : 0;
-        else if (e > 0 && value != a)
-            e = (double)INFINITY; /* it may wrap elsewhere */
+        else if (e > 0 && ((double)a - e < low || (double)a + e > high))
+            e = (double)INFINITY; /* it may wrap, or elsewhere */
         out.integer[i * out.step] = value;
         out.bound[i * out.step] = e;
     }

@@ -16,40 +16,24 @@ int64_t launch_offset(const RtProgram *program, const RtScratch *scratch, uint32
     return offset * program->tensors[tensor].element_bytes;
 }
 
-/* What the elements of an input must be below because they pick along a dim; INT64_MAX: they do not. */
-static int64_t index_limit(const RtProgram *program, const RtScratch *scratch, uint32_t tensor) {
-    const Graph *graph = program->graph;
-    int64_t limit = INT64_MAX, extent = 0;
-    for (uint32_t v = 0; v < graph->values.count; v++) {
-        const Value *value = &graph->values.at[v];
-        uint32_t dim = 0;
-        for (uint32_t i = 0; value->op == OP_INDEX && i < value->item_count; i++) {
-            const Item *item = &value->items[i];
-            const Value *index = item->kind == ITEM_GATHER ? &graph->values.at[item->index] : NULL;
-            if (index && index->op == OP_INPUT && index->tensor == tensor) {
-                const Shape *shape = &graph->values.at[value->arg[0]].shape;
-                ir_poly_eval(shape->extent[dim], scratch->graph_dims, graph->dims.count, NULL, 0, &extent);
-                if (extent < limit) limit = extent;
-            }
-            dim += item->kind != ITEM_NEW_AXIS;
-        }
-    }
-    return limit;
-}
-
 bool launch_picks_nothing(const RtProgram *program, const RtScratch *scratch) {
     for (uint32_t t = 0; t < program->input_count; t++)
-        if (scratch->spans[t].count && index_limit(program, scratch, t) == 0) return true;
+        if (scratch->spans[t].count && random_index_limit(program->graph, scratch->graph_dims, t) == 0) return true;
     return false;
 }
 
-static void store_random(DType dtype, char *element, Random *random, int64_t limit) {
-    if (limit != INT64_MAX)
-        ir_store_int(dtype, element, limit ? (int64_t)random_below(random, (uint32_t)limit) : 0);
-    else if (ir_dtype(dtype)->kind == KIND_FLOAT)
-        ir_store_float(dtype, element, random_element(random));
-    else
-        ir_store_int(dtype, element, random_integer(random));
+ng_scalar *launch_scalars(Job *job, const Graph *graph, Random *random) {
+    ng_scalar *scalars = IR_NEW_ARRAY(job, ng_scalar, graph->scalars.count + 1);
+    for (uint32_t s = 0; s < graph->scalars.count; s++) {
+        DType dtype = graph->scalars.at[s].dtype;
+        if (dtype == DTYPE_F64)
+            scalars[s].f64 = random_element(random);
+        else if (ir_dtype(dtype)->kind == KIND_FLOAT)
+            scalars[s].f32 = (float)random_element(random);
+        else
+            scalars[s].i64 = random_integer(random);
+    }
+    return scalars;
 }
 
 char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratch, Random *random) {
@@ -61,9 +45,10 @@ char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratc
         IR_REQUIRE(job, span->low == 0);
         fresh[t] = ir_alloc(job, (size_t)span->high + 1);
         memset(fresh[t], EMPTY, (size_t)span->high);
-        int64_t limit = t < program->input_count ? index_limit(program, scratch, t) : INT64_MAX;
+        int64_t limit = INT64_MAX;
+        if (t < program->input_count) limit = random_index_limit(program->graph, scratch->graph_dims, t);
         for (int64_t i = 0; i < span->count; i++)
-            store_random(tensor->dtype, fresh[t] + launch_offset(program, scratch, t, i), random, limit);
+            random_fill(random, tensor->dtype, fresh[t] + launch_offset(program, scratch, t, i), 1, limit);
     }
     return fresh;
 }

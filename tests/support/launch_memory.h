@@ -35,6 +35,8 @@ typedef struct LaunchMemory {
 
 /* Whether some input picks along a dim that has no element: no such input is legal. */
 bool launch_picks_nothing(const RtProgram *program, const RtScratch *scratch);
+/* Values for the scalars. */
+ng_scalar *launch_scalars(Job *job, const Graph *graph, Random *random);
 /* Inputs as bytes from a tensor's pointer on, in its strides: fresh[t] for each input, and for each output that
  * accumulates what it holds before; NULL for the others. */
 char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratch, Random *random);

@@ -94,10 +94,17 @@ static void add_unary(Writer *w) {
                                         "abs($) ** 0.5",
                                         "$ ** 2",
                                         "exp($)",
-                                        "1 / $"};
+                                        "1 / $",
+                                        "cast($, f8e4m3)", /* from here on with RANDOM_ALL_DTYPES */
+                                        "cast($, f8e5m2)",
+                                        "cast($, i8)",
+                                        "cast($, u8)",
+                                        "cast($, i32)",
+                                        "cast($, i64)",
+                                        "cast($, f64)"};
     const Node *a = pick(w, false);
     if (!a) return;
-    const char *form = pick_text(w, forms, sizeof forms / sizeof forms[0]);
+    const char *form = pick_text(w, forms, sizeof forms / sizeof forms[0] - (w->flags & RANDOM_ALL_DTYPES ? 0 : 7));
     Text text = ir_text(w->job);
     for (const char *at = form; *at; at++) {
         if (*at == '$')
@@ -365,6 +372,34 @@ static void add_slice(Writer *w) {
     add_node(w, &node, a->kind, ir_text_string(&text));
 }
 
+/* x[:, idx], by an input, by arange, or by arange the other way round. */
+static void add_gather(Writer *w) {
+    const Node *a = pick(w, false), *index = NULL;
+    if (!a || !a->rank) return;
+    uint32_t dim = below(w, a->rank), width = 1;
+    Node node = {.kind = a->kind};
+    const Extent *picked = &a->extent[dim];
+    const char *by =
+        ir_format(w->job, chance(w, 50) ? "arange(%s)" : "%s - 1 - arange(%s)", picked->text, picked->text);
+    if (picked->value == 0 || picked->value >= 128) return; /* an i8 holds every index */
+    if (w->indices.count && chance(w, 80)) {
+        index = &w->nodes.at[w->indices.at[below(w, w->indices.count)]];
+        by = index->name;
+        width = index->rank;
+    }
+    if (a->rank - 1 + width > IR_MAX_RANK) return;
+    Text text = ir_text(w->job);
+    ir_text_format(&text, "%s[", a->name);
+    for (uint32_t d = 0; d < a->rank; d++) {
+        ir_text_format(&text, "%s%s", d ? ", " : "", d == dim ? by : ":");
+        for (uint32_t k = 0; d == dim && index && k < width; k++) node.extent[node.rank++] = index->extent[k];
+        if (d != dim || !index) node.extent[node.rank++] = a->extent[d];
+    }
+    ir_text_put(&text, "]");
+    if (!index) node.whole = a->whole;
+    if (elements(&node) <= 2 * w->most) add_node(w, &node, node.kind, ir_text_string(&text));
+}
+
 static void add_reshape(Writer *w) {
     const Node *a = pick(w, false);
     if (!a) return;
@@ -415,6 +450,9 @@ RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags) {
     random_add_base(w);
     random_add_input(w, true);
     for (uint32_t i = below(w, 4); i > 0; i--) random_add_input(w, chance(w, 35));
+    const bool all = flags & RANDOM_ALL_DTYPES;
+    for (uint32_t i = all ? below(w, 3) : 0; i > 0; i--) random_add_index(w);
+    for (uint32_t i = all ? below(w, 3) : 0; i > 0; i--) random_add_element(w);
     for (uint32_t i = below(w, 3); i > 0; i--) random_add_scalar(w);
     static void (*const makers[])(Writer *) = {
         add_unary,     add_unary,     add_binary, add_binary, add_binary,  add_logic,       add_where,
@@ -422,13 +460,14 @@ RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags) {
         add_reduction, add_reduction, add_norm,   add_norm,   add_slice}; /* the last five in graphs of rows alone */
     uint32_t goal = w->nodes.count + 2 + below(w, 11);
     uint32_t count = sizeof makers / sizeof makers[0] - (flags & RANDOM_ROWS_ONLY ? 0 : 5);
-    for (uint32_t tries = 0; tries < 200 && w->nodes.count < goal; tries++) makers[below(w, count)](w);
+    for (uint32_t tries = 0; tries < 200 && w->nodes.count < goal; tries++)
+        (all && chance(w, 12) ? add_gather : makers[below(w, count)])(w);
     if (flags & RANDOM_ROWS_ONLY && chance(w, 60)) (chance(w, 50) ? add_norm : add_reduction)(w);
     random_add_outputs(w);
     Text text = ir_text(job);
     ir_text_format(&text, "graph: random_%llu\n", (unsigned long long)seed);
     ir_text_format(&text, "dims:\n%sinputs:\n%s", ir_text_string(&w->dims), ir_text_string(&w->inputs));
-    if (w->scalar_count) ir_text_format(&text, "scalars:\n%s", ir_text_string(&w->scalars));
+    if (w->scalars.count) ir_text_format(&text, "scalars:\n%s", ir_text_string(&w->scalars));
     if (w->body.count) ir_text_format(&text, "nodes:\n%s", ir_text_string(&w->body));
     ir_text_format(&text, "outputs:\n%s", ir_text_string(&w->outputs));
     w->graph.text = ir_text_string(&text);

@@ -1,7 +1,10 @@
 /* What a random graph file says of memory: dims, inputs, scalars and outputs; and their values at launch. */
 #include "tests/support/random_writer.h"
 
-static const char *const float_dtypes[] = {"f32", "f16", "bf16"};
+static DType pick_dtype(Writer *w, bool truths) {
+    if (!(w->flags & RANDOM_ALL_DTYPES) || chance(w, 40)) return (DType)(DTYPE_F32 + below(w, 3));
+    return (DType)below(w, truths ? DTYPE_COUNT : DTYPE_BOOL);
+}
 
 /* ---- dims ---- */
 
@@ -76,10 +79,30 @@ const char *random_shape_text(Writer *w, const Node *node) {
 
 /* ---- strides ---- */
 
-typedef enum Layout { LAYOUT_CONTIGUOUS, LAYOUT_REVERSED, LAYOUT_PADDED, LAYOUT_ZERO } Layout;
+typedef enum Layout { LAYOUT_CONTIGUOUS, LAYOUT_REVERSED, LAYOUT_PADDED, LAYOUT_ZERO, LAYOUT_LAUNCH } Layout;
+
+/* A dim that is the stride of the first dim: as much as the others hold, and more. NULL: the others are no dims. */
+static const char *add_stride(Writer *w, const Node *node) {
+    RandomGraph *graph = &w->graph;
+    RandomDim dim = {.any = true, .max = -1, .multiple = 1, .pad = 1 + below(w, 9), .value = 1};
+    for (uint32_t d = 1; d < node->rank; d++) {
+        uint32_t k = 0;
+        if (is_one(&node->extent[d])) continue;
+        while (k < graph->dim_count && strcmp(graph->dims[k].name, node->extent[d].text)) k++;
+        if (k == graph->dim_count) return NULL;
+        dim.inner[dim.inner_count++] = k;
+        dim.value *= node->extent[d].value ? node->extent[d].value : 1;
+    }
+    if (!dim.inner_count || graph->dim_count == RANDOM_MAX_DIMS) return NULL;
+    dim.value += dim.pad;
+    dim.name = ir_format(w->job, "L%u", graph->dim_count);
+    ir_text_format(&w->dims, "  %s: any\n", dim.name);
+    graph->dims[graph->dim_count++] = dim;
+    return dim.name;
+}
 
 /* ", strides: [...]", or "" where the layout is the usual one or its strides are no numbers. LAYOUT_REVERSED: the first
- * dim is the contiguous one. LAYOUT_ZERO: one dim or more has stride 0. */
+ * dim is the contiguous one. LAYOUT_ZERO: one dim or more has stride 0. LAYOUT_LAUNCH: the first dim's is a dim. */
 static const char *strides_text(Writer *w, const Node *node, Layout layout) {
     if (layout == LAYOUT_CONTIGUOUS || !node->rank) return "";
     const char *stride[IR_MAX_RANK], *step = "1";
@@ -93,8 +116,11 @@ static const char *strides_text(Writer *w, const Node *node, Layout layout) {
             continue;
         }
         stride[d] = step;
-        if (!extent->fixed && !is_last) return ""; /* the next stride would be known at launch only */
+        bool launch = w->flags & RANDOM_ALL_DTYPES;
+        if (!extent->fixed && !is_last && !launch) return ""; /* the next stride would be known at launch only */
         step = !strcmp(step, "1") ? extent->text : ir_format(w->job, "%s*%s", step, extent->text);
+        if (layout == LAYOUT_LAUNCH && i + 2 == node->rank) step = add_stride(w, node);
+        if (!step) return "";
         if (layout == LAYOUT_PADDED && i == 0 && !is_last) step = ir_format(w->job, "(%s + %u)", step, 1 + below(w, 7));
     }
     Text text = ir_text(w->job);
@@ -107,9 +133,11 @@ static const char *strides_text(Writer *w, const Node *node, Layout layout) {
 /* ---- inputs and scalars ---- */
 
 void random_add_input(Writer *w, bool full) {
-    static const Layout layouts[] = {LAYOUT_CONTIGUOUS, LAYOUT_CONTIGUOUS, LAYOUT_CONTIGUOUS, LAYOUT_REVERSED,
-                                     LAYOUT_PADDED,     LAYOUT_PADDED,     LAYOUT_ZERO};
-    Node node = {.kind = KIND_FLOAT, .rank = w->base_rank, .writable = 3};
+    static const Layout layouts[] = {LAYOUT_CONTIGUOUS, LAYOUT_CONTIGUOUS, LAYOUT_CONTIGUOUS,
+                                     LAYOUT_REVERSED,   LAYOUT_PADDED,     LAYOUT_PADDED,
+                                     LAYOUT_ZERO,       LAYOUT_LAUNCH,     LAYOUT_LAUNCH};
+    const uint32_t count = sizeof layouts / sizeof layouts[0] - (w->flags & RANDOM_ALL_DTYPES ? 0 : 2);
+    Node node = {.rank = w->base_rank, .writable = 3};
     memcpy(node.extent, w->base, sizeof node.extent);
     node.whole = true;
     if (!full) {
@@ -123,8 +151,10 @@ void random_add_input(Writer *w, bool full) {
         node.whole = false;
     }
     node.name = ir_format(w->job, "x%u", w->nodes.count);
-    node.dtype = pick_text(w, float_dtypes, 3);
-    Layout layout = layouts[below(w, sizeof layouts / sizeof layouts[0])];
+    DType dtype = pick_dtype(w, w->nodes.count > 0);
+    node.dtype = ir_dtype(dtype)->name;
+    node.kind = ir_dtype(dtype)->kind;
+    Layout layout = layouts[below(w, count)];
     if (layout == LAYOUT_ZERO) node.writable = 0;
     const char *align = chance(w, 8) ? ", align: 16" : "";
     ir_text_format(&w->inputs, "  %s: {dtype: %s, shape: %s%s%s}\n", node.name, node.dtype, random_shape_text(w, &node),
@@ -132,9 +162,46 @@ void random_add_input(Writer *w, bool full) {
     *IR_PUSH(w->job, &w->nodes) = node;
 }
 
+/* An integer input whose elements pick along dims; of a dim's extent now and then, so that what is picked meets others.
+ */
+void random_add_index(Writer *w) {
+    static const DType dtypes[] = {DTYPE_I64, DTYPE_I32, DTYPE_I64, DTYPE_I8, DTYPE_U8};
+    Node node = {.kind = KIND_INT, .rank = chance(w, 80) ? 1 : below(w, 3)};
+    for (uint32_t d = 0; d < node.rank; d++) {
+        node.extent[d] = w->base[below(w, w->base_rank)];
+        uint32_t few = 1 + below(w, 5);
+        if (chance(w, 40)) node.extent[d] = (Extent){ir_format(w->job, "%u", few), few, true};
+    }
+    node.name = ir_format(w->job, "x%u", w->nodes.count);
+    node.dtype = ir_dtype(dtypes[below(w, 5)])->name;
+    ir_text_format(&w->inputs, "  %s: {dtype: %s, shape: %s}\n", node.name, node.dtype, random_shape_text(w, &node));
+    *IR_PUSH(w->job, &w->indices) = w->nodes.count;
+    *IR_PUSH(w->job, &w->nodes) = node;
+}
+
+void random_add_element(Writer *w) {
+    DType dtype = pick_dtype(w, true);
+    Node node = {.kind = ir_dtype(dtype)->kind, .dtype = ir_dtype(dtype)->name};
+    node.name = ir_format(w->job, "x%u", w->nodes.count);
+    ir_text_format(&w->inputs, "  %s: \"%s[]\"\n", node.name, node.dtype);
+    *IR_PUSH(w->job, &w->nodes) = node;
+}
+
 void random_add_scalar(Writer *w) {
-    static const char *const values[] = {"1e-5", "0.5", "1", "3", "-2"};
-    ir_text_format(&w->scalars, "  s%u: %s\n", w->scalar_count++, pick_text(w, values, 5));
+    static const char *const values[] = {"1", "3", "2", "1e-5", "0.5"}; /* the last two no integers */
+    DType dtype = w->flags & RANDOM_ALL_DTYPES ? pick_dtype(w, true) : DTYPE_F32;
+    const DTypeRow *row = ir_dtype(dtype);
+    if (row->kind == KIND_BOOL) {
+        Node node = {.kind = KIND_BOOL, .name = ir_format(w->job, "t%u", w->truth_count++)};
+        ir_text_format(&w->scalars, "  %s: {dtype: bool, default: True}\n", node.name);
+        *IR_PUSH(w->job, &w->nodes) = node;
+        return;
+    }
+    const char *value = pick_text(w, values, row->kind == KIND_FLOAT ? 5 : 3);
+    if (dtype == DTYPE_F32)
+        ir_text_format(&w->scalars, "  s%u: %s\n", w->scalar_count++, value);
+    else
+        ir_text_format(&w->scalars, "  s%u: {dtype: %s, default: %s}\n", w->scalar_count++, row->name, value);
 }
 
 /* ---- outputs ---- */
@@ -180,35 +247,52 @@ static const char *place_in_part(Writer *w, const Node *node, const char **dtype
     return NULL;
 }
 
+/* The node in the dtype of sums of its kind, so that an output may add to what it holds. */
+static const char *add_summand(Writer *w, const Node *node, DType dtype, uint32_t number_of) {
+    bool is_float = ir_dtype(dtype)->kind == KIND_FLOAT;
+    const char *name = ir_format(w->job, "a%u", number_of);
+    ir_text_format(&w->body, "  %s: cast(%s, %s)\n", name, node->name, is_float ? "f32" : "i64");
+    return name;
+}
+
 static void add_output(Writer *w, const Node *node, uint32_t number_of) {
-    const char *dtype = pick_text(w, float_dtypes, 3), *strides = "";
+    const bool all = w->flags & RANDOM_ALL_DTYPES;
+    const DType drawn = pick_dtype(w, true);
+    const char *dtype = ir_dtype(drawn)->name, *strides = "";
     const char *name = node->name, *of = "", *place = NULL;
     if (node->name[0] == 'x' || chance(w, 15)) {
         name = ir_format(w->job, "o%u", number_of);
         of = ir_format(w->job, ", of: %s", node->name);
     }
-    if (chance(w, 80)) place = place_in_part(w, node, &dtype);
-    for (uint32_t i = 0; i < w->nodes.count && chance(w, 60) && !place; i++) {
+    if (all && drawn != DTYPE_BOOL && chance(w, 25)) {
+        name = add_summand(w, node, drawn, number_of);
+        of = ", accumulate: true";
+    } else if (chance(w, 80))
+        place = place_in_part(w, node, &dtype);
+    for (uint32_t i = 0; i < w->nodes.count && *name != 'a' && chance(w, 60) && !place; i++) {
         if (w->nodes.at[i].dtype) place = place_in(w, &w->nodes.at[i], node);
         if (place) dtype = w->nodes.at[i].dtype;
     }
     if (place)
         place = ir_format(w->job, ", inplace: %s", place);
     else if (chance(w, 30))
-        strides = strides_text(w, node, chance(w, 70) ? LAYOUT_PADDED : LAYOUT_REVERSED);
+        strides = strides_text(w, node,
+                               all && chance(w, 40) ? LAYOUT_LAUNCH
+                               : chance(w, 70)      ? LAYOUT_PADDED
+                                                    : LAYOUT_REVERSED);
     if (*of || place || *strides)
         ir_text_format(&w->outputs, "  %s: {dtype: %s%s%s%s}\n", name, dtype, place ? place : "", strides, of);
     else
         ir_text_format(&w->outputs, "  %s: %s\n", name, dtype);
 }
 
-/* Later nodes rather, each as a float, and each name once. */
+/* Later nodes rather, and each name once; no scalars. */
 void random_add_outputs(Writer *w) {
     uint32_t count = 1 + below(w, 3), made = 0;
     for (uint32_t i = w->nodes.count; i-- > 0 && made < count;) {
         if (i + 1 < w->nodes.count && chance(w, 40)) continue;
         Node node = w->nodes.at[i];
-        if (node.kind != KIND_FLOAT) continue;
+        if (node.name[0] == 't' || (node.kind != KIND_FLOAT && !(w->flags & RANDOM_ALL_DTYPES))) continue;
         add_output(w, &node, made++);
     }
     Node first = w->nodes.at[0];
@@ -234,13 +318,21 @@ void random_graph_redraw(RandomGraph *graph, Random *random) {
         if (!graph->dims[d].any && graph->dims[d].value) product *= graph->dims[d].value;
     for (uint32_t d = 0; d < graph->dim_count; d++) {
         RandomDim *dim = &graph->dims[d];
-        if (!dim->any) continue;
+        if (!dim->any || dim->inner_count) continue;
         int64_t value = sizes[random_below(random, sizeof sizes / sizeof sizes[0])];
         if (dim->max >= 0 && value > dim->max) value = dim->max;
         if (random_below(random, 100) < 40) value = dim->value;
         while (value > 1 && product * value > 8192) value /= 2;
         dim->value = value - value % dim->multiple;
         if (dim->value) product *= dim->value;
+    }
+    for (uint32_t d = 0; d < graph->dim_count; d++) {
+        RandomDim *dim = &graph->dims[d];
+        for (uint32_t k = 0; k < dim->inner_count; k++) {
+            int64_t inner = graph->dims[dim->inner[k]].value;
+            dim->value = (k ? dim->value : 1) * (inner ? inner : 1);
+        }
+        if (dim->inner_count) dim->value += dim->pad;
     }
 }
 
@@ -266,7 +358,36 @@ int64_t random_integer(Random *random) {
     return rare < 8 ? (int64_t)random_below(random, 256) - 128 : (int64_t)random_below(random, 11) - 5;
 }
 
-void random_fill(Random *random, DType dtype, void *bytes, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        ir_store_float(dtype, (char *)bytes + (size_t)i * ir_dtype(dtype)->bytes, random_element(random));
+void random_fill(Random *random, DType dtype, void *bytes, int64_t count, int64_t limit) {
+    for (int64_t i = 0; i < count; i++) {
+        char *element = (char *)bytes + (size_t)i * ir_dtype(dtype)->bytes;
+        if (ir_dtype(dtype)->kind == KIND_FLOAT)
+            ir_store_float(dtype, element, random_element(random));
+        else if (limit != INT64_MAX)
+            ir_store_int(dtype, element, limit ? (int64_t)random_below(random, (uint32_t)limit) : 0);
+        else
+            ir_store_int(dtype, element, random_integer(random));
+    }
+}
+
+int64_t random_index_limit(const Graph *graph, const int64_t *dims, uint32_t input) {
+    const DType dtype = graph->inputs.at[input].dtype;
+    int64_t limit = INT64_MAX, extent = 0;
+    for (uint32_t v = 0; v < graph->values.count; v++) {
+        const Value *value = &graph->values.at[v];
+        uint32_t dim = 0;
+        for (uint32_t i = 0; value->op == OP_INDEX && i < value->item_count; i++) {
+            const Item *item = &value->items[i];
+            const Value *index = item->kind == ITEM_GATHER ? &graph->values.at[item->index] : NULL;
+            if (index && index->op == OP_INPUT && index->tensor == input) {
+                const Shape *shape = &graph->values.at[value->arg[0]].shape;
+                ir_poly_eval(shape->extent[dim], dims, graph->dims.count, NULL, 0, &extent);
+                if (extent < limit) limit = extent;
+            }
+            dim += item->kind != ITEM_NEW_AXIS;
+        }
+    }
+    if (limit == INT64_MAX) return limit;
+    int64_t most = dtype == DTYPE_I8 ? 128 : dtype == DTYPE_U8 ? 256 : INT32_MAX;
+    return limit < most ? limit : most;
 }

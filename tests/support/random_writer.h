@@ -39,10 +39,11 @@ typedef struct Writer {
     IR_LIST(Part) parts;
     Extent base[IR_MAX_RANK];
     uint32_t base_rank;
-    uint32_t row_dims; /* RANDOM_ROWS_ONLY: reductions consume so many last dims of the base */
-    int64_t most;      /* elements of the base shape */
+    uint32_t row_dims;         /* RANDOM_ROWS_ONLY: reductions consume so many last dims of the base */
+    int64_t most;              /* elements of the base shape */
+    IR_LIST(uint32_t) indices; /* nodes that are inputs to pick by */
     Text dims, inputs, scalars, body, outputs;
-    uint32_t scalar_count;
+    uint32_t scalar_count, truth_count;
 } Writer;
 
 static inline uint32_t below(Writer *w, uint32_t limit) { return random_below(&w->random, limit); }
@@ -56,6 +57,8 @@ static inline bool is_one(const Extent *extent) { return !strcmp(extent->text, "
 const char *random_shape_text(Writer *w, const Node *node); /* "[D0, 4]" */
 void random_add_base(Writer *w);
 void random_add_input(Writer *w, bool full); /* of the base's shape, or of part of it */
+void random_add_index(Writer *w);
+void random_add_element(Writer *w); /* of rank 0 */
 void random_add_scalar(Writer *w);
 void random_add_outputs(Writer *w);
 

@@ -15,7 +15,6 @@
 #include "tests/support/device_case.h"
 #include "tests/support/hits.h"
 #include "tests/support/launch_trial.h"
-#include "tests/support/random_graph.h"
 
 enum { BORDER = 256, MAX_ANY = 4 };
 
@@ -179,26 +178,12 @@ static void count_step(void *state, uint32_t index, const RtScratch *scratch) {
     *(step->variants[scratch->variant].wide ? &watch->counts->wide : &watch->counts->narrow) += 1;
 }
 
-static void draw_scalars(const Graph *graph, ng_scalar *scalars, Random *random) {
-    for (uint32_t s = 0; s < graph->scalars.count; s++) {
-        DType dtype = graph->scalars.at[s].dtype;
-        if (dtype == DTYPE_F64)
-            scalars[s].f64 = random_normal(random);
-        else if (ir_dtype(dtype)->kind == KIND_FLOAT)
-            scalars[s].f32 = (float)random_normal(random);
-        else
-            scalars[s].i64 = random_integer(random);
-    }
-}
-
 static void run_size(DeviceCase *own, uint32_t size, const Devices *devices, Random *random, Counts *counts) {
     Job *job = ir_job_create(NULL);
     Text why = ir_text(job);
     int64_t any[MAX_ANY];
-    const Graph *graph = own->program->graph;
-    ng_scalar *scalars = IR_NEW_ARRAY(job, ng_scalar, graph->scalars.count + 1);
+    ng_scalar *scalars = launch_scalars(job, own->program->graph, random);
     for (uint32_t a = 0; a < MAX_ANY; a++) any[a] = a ? (int64_t)random_below(random, 40) : sizes[size];
-    draw_scalars(graph, scalars, random);
     Watch watch = {own, counts};
     LaunchTrial trial = {.job = job,
                          .unit = &own->unit,

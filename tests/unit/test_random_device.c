@@ -32,6 +32,7 @@ typedef struct Hits {
     uint32_t class[CLASS_COUNT], variant[STRATEGY_COUNT][2], phases[4], over[STRATEGY_COUNT];
     uint32_t dtype[DTYPE_COUNT], rank[IR_MAX_RANK + 1], reduction[REDUCTION_COUNT];
     uint32_t form[FORM_GATHER + 1], crossing[CROSS_RESIDENT + 1], knob[KNOB_COUNT];
+    uint32_t launch_strides, gathers, accumulates;
     uint32_t stride_0, padded, transposed, padded_output, inplace, inplace_slice, several_outputs, several_steps;
     uint32_t several_parts, one_part;
     uint32_t inner_axes, iota, where, row_stores, any_columns, long_rows, scalars, zero, one, odd;
@@ -125,7 +126,8 @@ static Trial *open_trial(Run *run, uint64_t seed, const Trial *like) {
     Job *job = ir_job_create(NULL);
     Trial *trial = IR_NEW(job, Trial);
     *trial = (Trial){.run = run, .job = job, .seed = seed, .random = {seed ^ 0xd1ce}};
-    trial->graph = random_graph(job, seed, RANDOM_LONG_ROWS | (seed % 2 ? RANDOM_ROWS_ONLY : 0));
+    uint32_t rows = seed % 2 ? RANDOM_ROWS_ONLY : 0, all = seed % 5 < 2 ? RANDOM_ALL_DTYPES : 0;
+    trial->graph = random_graph(job, seed, RANDOM_LONG_ROWS | rows | all);
     if (like) {
         memcpy(trial->sets, like->sets, sizeof trial->sets);
         trial->set_count = like->set_count;
@@ -239,9 +241,7 @@ static void run_round(Job *job, void *state) {
     const int64_t *dims = random_graph_dims(job, &trial->graph, program->graph);
     round->any = IR_NEW_ARRAY(job, int64_t, program->any_count + 1);
     for (uint32_t a = 0; a < program->any_count; a++) round->any[a] = dims[program->any[a]];
-    round->scalars = round->number ? IR_NEW_ARRAY(job, ng_scalar, program->graph->scalars.count + 1) : NULL;
-    for (uint32_t s = 0; round->scalars && s < program->graph->scalars.count; s++)
-        round->scalars[s].f32 = (float)random_element(&trial->random);
+    round->scalars = round->number ? launch_scalars(job, program->graph, &trial->random) : NULL;
     LaunchTrial launches = {.job = job,
                             .unit = &trial->unit,
                             .program = trial->program,
@@ -269,6 +269,7 @@ static void count_step_plan(Hits *hits, const Prog *prog, const Step *step) {
     const Nest *nest = &prog->nests.at[step->nest];
     bool rows = step->strategy == STRATEGY_ROW_REGISTERS || step->strategy == STRATEGY_ROW_LOOP;
     hits->class[nest->class]++;
+    for (uint32_t i = 0; i < nest->accesses.count; i++) hits->gathers += nest->accesses.at[i].index != IR_NONE;
     hits->phases[step->phase_count < 4 ? step->phase_count : 3]++;
     hits->inner_axes += rows && nest->axis_count - nest->row_count > 1;
     hits->any_columns += rows && step->fixed_columns < 0;
@@ -294,6 +295,7 @@ static void count_tensor(Hits *hits, const RtProgram *program, const RtScratch *
     bool zero = false, input = t < program->input_count;
     for (uint32_t d = 0; d < rank; d++) zero |= span->stride[d] == 0 && span->extent[d] > 1;
     hits->dtype[tensor->dtype]++;
+    hits->accumulates += tensor->accumulate && span->count;
     hits->rank[rank]++;
     hits->stride_0 += zero;
     bool padded = !zero && rank > 1 && span->stride[0] > span->extent[1] * span->stride[1];
@@ -319,6 +321,8 @@ static void count_round(const Round *round) {
     hits->programs++;
     hits->graphs += !trial->set_count;
     hits->several_outputs += program->graph->outputs.count > 1;
+    for (uint32_t d = 0; d < program->graph->dims.count; d++)
+        hits->launch_strides += program->graph->dims.at[d].name[0] == 'L';
     hits->several_steps += trial->unit.plan->steps.count > 1;
     for (uint32_t t = 0; t < program->tensor_count; t++) count_tensor(hits, program, &round->scratch, t);
     for (uint32_t s = 0; s < trial->unit.plan->steps.count; s++)
@@ -355,15 +359,14 @@ static void report_hits(HitReport *report, const Hits *hits) {
     hits_line(report, "phases");
     for (uint32_t i = 1; i < 4; i++) hits_count(report, hits->phases[i], phases[i], true);
     hits_line(report, "dtype");
-    for (uint32_t i = DTYPE_F32; i <= DTYPE_BF16; i++)
-        hits_count(report, hits->dtype[i], ir_dtype((DType)i)->name, true);
+    for (uint32_t i = 0; i < DTYPE_COUNT; i++) hits_count(report, hits->dtype[i], ir_dtype((DType)i)->name, true);
     hits_line(report, "rank");
-    for (uint32_t i = 1; i <= IR_MAX_RANK; i++) hits_count(report, hits->rank[i], (char[]){(char)('0' + i), 0}, true);
+    for (uint32_t i = 0; i <= IR_MAX_RANK; i++) hits_count(report, hits->rank[i], (char[]){(char)('0' + i), 0}, true);
     hits_line(report, "reduction");
     for (uint32_t i = 0; i < REDUCTION_ONLINE; i++)
         hits_count(report, hits->reduction[i], ir_reduction((Reduction)i)->name, true);
     hits_line(report, "access");
-    for (uint32_t i = 0; i <= FORM_GATHER; i++) hits_count(report, hits->form[i], forms[i], i != FORM_GATHER);
+    for (uint32_t i = 0; i <= FORM_GATHER; i++) hits_count(report, hits->form[i], forms[i], true);
     hits_line(report, "crossing");
     for (uint32_t i = CROSS_KEEP; i <= CROSS_RESIDENT; i++)
         hits_count(report, hits->crossing[i], crossings[i], i != CROSS_RESIDENT);
@@ -371,6 +374,9 @@ static void report_hits(HitReport *report, const Hits *hits) {
     for (uint32_t i = 0; i < KNOB_COUNT; i++)
         hits_count(report, hits->knob[i], gen_knob((KnobId)i)->name, i >= KNOB_STRATEGY);
     hits_line(report, "layout");
+    hits_count(report, hits->launch_strides, "given-at-launch", true);
+    hits_count(report, hits->gathers, "gather", true);
+    hits_count(report, hits->accumulates, "accumulate", true);
     hits_count(report, hits->stride_0, "stride-0", true);
     hits_count(report, hits->padded, "padded", true);
     hits_count(report, hits->padded_output, "padded-output", true);
