@@ -101,15 +101,9 @@ static void split_pointwise(Job *job, Prog *prog, Nest *nest) {
 
 /* ---- the common refinement ---- */
 
-typedef struct Parts { /* what each axis of a nest becomes: its parts, the outermost first */
-    uint32_t count;
-    uint32_t of[IR_MAX_AXES]; /* the old axis */
-    Poly extent[IR_MAX_AXES];
-} Parts;
-
 /* Cuts axes [from, to) of a and [from_b, to_b) of b at the same places; false where that cannot be. */
 static bool refine_side(Job *job, const Poly *a, uint32_t from, uint32_t to, const Poly *b, uint32_t from_b,
-                        uint32_t to_b, Parts *a_parts, Parts *b_parts) {
+                        uint32_t to_b, AxisParts *a_parts, AxisParts *b_parts) {
     Poly x = {0}, y = {0}, rest;
     uint32_t i = from, k = from_b;
     bool a_open = false, b_open = false; /* part of an axis is left */
@@ -143,7 +137,7 @@ static bool refine_side(Job *job, const Poly *a, uint32_t from, uint32_t to, con
     return i == to && k == to_b;
 }
 
-static void split_axes(Job *job, Prog *prog, Nest *nest, const Parts *parts) {
+static void split_axes(Job *job, Prog *prog, Nest *nest, const AxisParts *parts) {
     AxisChange change = {.axis_count = parts->count};
     uint32_t order[IR_MAX_AXES];
     Poly factor = ir_poly_int(job, 1);
@@ -175,19 +169,25 @@ static bool share_buffer(const Nest *a, const Nest *b) {
     return false;
 }
 
-/* Splits the axes of two nests until they are equal; false where they are, or cannot be made so. */
-static bool refine(Job *job, Prog *prog, Nest *a, Nest *b) {
-    if (!a->axis_count || !b->axis_count || gen_same_axes(a, b) || !share_buffer(a, b)) return false;
+bool gen_refine_axes(Job *job, Prog *prog, Nest *a, Nest *b, bool sides, AxisParts *a_parts, AxisParts *b_parts) {
     Poly x[IR_MAX_AXES], y[IR_MAX_AXES];
+    const uint32_t a_rows = sides ? a->row_count : 0, b_rows = sides ? b->row_count : 0;
     for (uint32_t i = 0; i < a->axis_count; i++) x[i] = ir_size_poly(job, prog, a->axes[i].extent);
     for (uint32_t i = 0; i < b->axis_count; i++) y[i] = ir_size_poly(job, prog, b->axes[i].extent);
-    Parts a_parts = {0}, b_parts = {0};
-    if (!refine_side(job, x, 0, a->row_count, y, 0, b->row_count, &a_parts, &b_parts) ||
-        !refine_side(job, x, a->row_count, a->axis_count, y, b->row_count, b->axis_count, &a_parts, &b_parts))
+    *a_parts = *b_parts = (AxisParts){0};
+    if (!refine_side(job, x, 0, a_rows, y, 0, b_rows, a_parts, b_parts) ||
+        !refine_side(job, x, a_rows, a->axis_count, y, b_rows, b->axis_count, a_parts, b_parts))
         return false;
-    split_axes(job, prog, a, &a_parts);
-    split_axes(job, prog, b, &b_parts);
+    split_axes(job, prog, a, a_parts);
+    split_axes(job, prog, b, b_parts);
     return true;
+}
+
+/* Splits the axes of two nests until they are equal; false where they are, or cannot be made so. */
+static bool refine(Job *job, Prog *prog, Nest *a, Nest *b) {
+    AxisParts a_parts, b_parts;
+    if (!a->axis_count || !b->axis_count || gen_same_axes(a, b) || !share_buffer(a, b)) return false;
+    return gen_refine_axes(job, prog, a, b, true, &a_parts, &b_parts);
 }
 
 static void refine_all(Job *job, Prog *prog) {

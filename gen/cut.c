@@ -19,10 +19,10 @@
 
 typedef struct Reader { /* a later nest that loads the value */
     uint32_t nest, stmt;
-    uint32_t group;             /* the first of those that may be joined with it and then load once */
-    bool shortened;             /* it was longer than a nest may be, and is not any more */
-    int64_t spared;             /* bytes by the hints that it need not read any more */
-    uint32_t axis[IR_MAX_AXES]; /* of each of its axes: that of the nest that stores */
+    uint32_t group;           /* the first of those that may be joined with it and then load once */
+    bool shortened;           /* it was longer than a nest may be, and is not any more */
+    int64_t spared;           /* bytes by the hints that it need not read any more */
+    Size stride[IR_MAX_AXES]; /* of its axes, in what is stored */
 } Reader;
 typedef IR_LIST(Reader) ReaderList;
 
@@ -45,8 +45,9 @@ typedef struct Cutter {
     int64_t limit; /* statements that a nest should have at most */
     bool joins;    /* fuse may join what reads the same value */
     uint32_t value_count;
-    Known *known; /* of each nest */
-    bool *after;  /* [a * nests + b]: nest b runs after a, because of it or of what does */
+    Known *known;    /* of each nest */
+    CutPair **pairs; /* of the nest at hand with each later one, once one was asked for */
+    bool *after;     /* [a * nests + b]: nest b runs after a, because of it or of what does */
 } Cutter;
 
 /* ---- bytes ---- */
@@ -157,14 +158,30 @@ static void look_at(Cutter *c, uint32_t n) {
             gen_bytes_guess(c->job, c->unit, gen_access_bytes(c->job, c->prog, nest, &nest->accesses.at[i]));
 }
 
+static const CutPair *pair_of(Cutter *c, uint32_t first, uint32_t n) {
+    if (!c->pairs[n]) {
+        c->pairs[n] = IR_NEW(c->job, CutPair);
+        *c->pairs[n] = gen_cut_pair(c->job, c->prog, &c->prog->nests.at[first], &c->prog->nests.at[n]);
+    }
+    return c->pairs[n];
+}
+
 /* Nests after `first` that compute its statement again. */
 static ReaderList find_readers(Cutter *c, uint32_t first, uint32_t id) {
     const Nest *a = &c->prog->nests.at[first];
     ReaderList readers = {0};
+    Buf buf;
+    Access map;
+    uint32_t stored = gen_cut_stored(c->prog, a, id);
+    if (stored != IR_NONE)
+        map = a->accesses.at[a->stmts.at[stored].access];
+    else if (!gen_cut_map(c->job, c->prog, a, id, &buf, &map))
+        return readers;
     for (uint32_t n = first + 1; n < c->prog->nests.count; n++) {
         const Nest *b = &c->prog->nests.at[n];
         Reader reader = {.nest = n, .stmt = c->known[n].stmt_of[a->stmts.at[id].value], .group = readers.count};
-        if (reader.stmt == IR_NONE || !gen_cut_equal(c->job, c->prog, a, id, b, reader.stmt, reader.axis)) continue;
+        if (reader.stmt == IR_NONE) continue;
+        if (!gen_cut_equal(c->job, c->prog, pair_of(c, first, n), id, reader.stmt, &map, reader.stride)) continue;
         uint32_t left;
         reader.spared = spared_guess(c, n, reader.stmt, &left);
         reader.shortened = b->stmts.count > c->limit && left <= c->limit;
@@ -222,6 +239,7 @@ static bool may_store(const Nest *nest) {
 static Cut best_cut(Cutter *c, uint32_t first, bool all) {
     const Nest *nest = &c->prog->nests.at[first];
     Cut best = {.stmt = IR_NONE};
+    c->pairs = IR_NEW_ARRAY(c->job, CutPair *, c->prog->nests.count + (size_t)1);
     for (uint32_t i = 0; may_store(nest) && i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
         if (!gen_cut_computes(stmt) || stmt->value >= c->value_count || !stmt->domain) continue;
@@ -261,20 +279,10 @@ static void report(Cutter *c, uint32_t first, const Cut *cut, const char *gate) 
         (Report){.pass = "cut", .nests = all, .gate = gate, .number = cut->again, .limit = cut->stored, .text = text};
 }
 
-/* The store of a statement to a tmp, which is there or is added; IR_NONE: it has too many axes. */
-static uint32_t find_store(Cutter *c, Nest *nest, uint32_t id) {
-    for (uint32_t i = 0; i < nest->stmts.count; i++) {
-        const Stmt *stmt = &nest->stmts.at[i];
-        if (stmt->op == OP_STORE && stmt->arg[0] == id &&
-            c->prog->bufs.at[nest->accesses.at[stmt->access].buf].kind == BUF_TMP)
-            return i;
-    }
-    return gen_cut_store(c->job, c->prog, nest, id);
-}
-
 static bool apply(Cutter *c, uint32_t first, const Cut *cut) {
     Nest *a = &c->prog->nests.at[first];
-    uint32_t stored = find_store(c, a, cut->stmt);
+    uint32_t stored = gen_cut_stored(c->prog, a, cut->stmt);
+    if (stored == IR_NONE) stored = gen_cut_store(c->job, c->prog, a, cut->stmt);
     if (stored == IR_NONE) return false;
     const Access map = a->accesses.at[a->stmts.at[stored].access];
     for (uint32_t r = 0; r < cut->readers.count; r++) {
@@ -282,8 +290,7 @@ static bool apply(Cutter *c, uint32_t first, const Cut *cut) {
         Nest *b = &c->prog->nests.at[reader->nest];
         Stmt *stmt = &b->stmts.at[reader->stmt];
         Access access = {.buf = map.buf, .index = IR_NONE};
-        for (uint32_t k = 0; k < b->axis_count; k++)
-            if (stmt->domain >> k & 1) access.stride[k] = map.stride[reader->axis[k]];
+        memcpy(access.stride, reader->stride, sizeof access.stride);
         *stmt = gen_cut_load(stmt, ir_nest_add_access(c->job, b, &access));
         ir_nest_sweep(c->job, b);
     }

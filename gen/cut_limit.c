@@ -181,17 +181,18 @@ static bool part_nest(Job *job, Unit *unit, uint32_t n, int64_t limit) {
     p.crossed = IR_NEW_ARRAY(job, Access, p.count);
     look_over(&p);
     Nest first, second;
-    if (!find_place(&p, limit) || !build_first(&p, &first)) {
-        report(job, unit, &nest, limit, NULL, NULL);
-        return false;
+    bool parted = find_place(&p, limit) && build_first(&p, &first);
+    if (parted) {
+        build_second(&p, &second);
+        ir_nest_sweep(job, &first);
+        ir_nest_sweep(job, &second);
+        /* not where all that needs no load, made twice, is as much as what was saved */
+        parted = first.stmts.count < p.count && second.stmts.count < p.count;
     }
-    build_second(&p, &second);
-    ir_nest_sweep(job, &first);
-    ir_nest_sweep(job, &second);
+    report(job, unit, &nest, limit, parted ? &first : NULL, parted ? &second : NULL);
+    if (!parted) return false;
     set_class(&first, nest.class);
     set_class(&second, nest.class);
-    IR_REQUIRE(job, first.stmts.count < nest.stmts.count && second.stmts.count < nest.stmts.count);
-    report(job, unit, &nest, limit, &first, &second);
     (void)IR_PUSH(job, &unit->prog->nests);
     Nest *nests = unit->prog->nests.at;
     memmove(&nests[n + 2], &nests[n + 1], (unit->prog->nests.count - n - 2) * sizeof *nests);

@@ -54,26 +54,34 @@ static uint32_t order_axes(Job *job, const Prog *prog, const Nest *nest, uint32_
     return count;
 }
 
-uint32_t gen_cut_store(Job *job, Prog *prog, Nest *nest, uint32_t id) {
-    const Stmt from = nest->stmts.at[id];
-    uint32_t order[IR_MAX_AXES], count = order_axes(job, prog, nest, from.domain, order);
-    if (count > IR_MAX_RANK) return IR_NONE;
-    Buf buf = {.name = gen_tmp_name(job, prog),
-               .dtype = ir_compute_dtype(from.dtype),
-               .rank = (uint8_t)count,
-               .kind = BUF_TMP,
-               .may_alias = IR_NONE,
-               .tensor = IR_NONE,
-               .offset = ir_size_int(0)};
-    Access access = {.buf = prog->bufs.count, .index = IR_NONE};
+bool gen_cut_map(Job *job, Prog *prog, const Nest *nest, uint32_t id, Buf *buf, Access *access) {
+    const Stmt *from = &nest->stmts.at[id];
+    uint32_t order[IR_MAX_AXES], count = order_axes(job, prog, nest, from->domain, order);
+    if (count > IR_MAX_RANK) return false;
+    *buf = (Buf){.dtype = ir_compute_dtype(from->dtype),
+                 .rank = (uint8_t)count,
+                 .kind = BUF_TMP,
+                 .may_alias = IR_NONE,
+                 .tensor = IR_NONE,
+                 .offset = ir_size_int(0)};
+    *access = (Access){.buf = IR_NONE, .index = IR_NONE};
     Poly stride = ir_poly_int(job, 1);
     bool overflow = false;
     for (uint32_t k = count; k-- > 0;) {
-        buf.extent[k] = nest->axes[order[k]].extent;
-        access.stride[order[k]] = ir_prog_size(job, prog, stride);
-        stride = ir_poly_mul(job, stride, ir_size_poly(job, prog, buf.extent[k]), &overflow);
+        buf->extent[k] = nest->axes[order[k]].extent;
+        access->stride[order[k]] = ir_prog_size(job, prog, stride);
+        stride = ir_poly_mul(job, stride, ir_size_poly(job, prog, buf->extent[k]), &overflow);
     }
-    if (overflow) return IR_NONE;
+    return !overflow;
+}
+
+uint32_t gen_cut_store(Job *job, Prog *prog, Nest *nest, uint32_t id) {
+    const Stmt from = nest->stmts.at[id];
+    Buf buf;
+    Access access;
+    if (!gen_cut_map(job, prog, nest, id, &buf, &access)) return IR_NONE;
+    buf.name = gen_tmp_name(job, prog);
+    access.buf = prog->bufs.count;
     *IR_PUSH(job, &prog->bufs) = buf;
     Stmt store = {.op = OP_STORE,
                   .dtype = buf.dtype,
@@ -84,6 +92,16 @@ uint32_t gen_cut_store(Job *job, Prog *prog, Nest *nest, uint32_t id) {
                   .place = from.place,
                   .value = from.value};
     return ir_nest_add(job, nest, &store);
+}
+
+uint32_t gen_cut_stored(const Prog *prog, const Nest *nest, uint32_t id) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op == OP_STORE && stmt->arg[0] == id &&
+            prog->bufs.at[nest->accesses.at[stmt->access].buf].kind == BUF_TMP)
+            return i;
+    }
+    return IR_NONE;
 }
 
 Stmt gen_cut_load(const Stmt *like, uint32_t access) {
@@ -159,21 +177,69 @@ static bool match_tree(Match *m, uint32_t b_id, uint32_t a_id) {
     return true;
 }
 
-bool gen_cut_equal(Job *job, const Prog *prog, const Nest *a, uint32_t a_id, const Nest *b, uint32_t b_id,
-                   uint32_t *axis) {
-    Match m = {.a = a, .b = b, .prog = prog};
-    Mark mark = ir_mark(job);
-    m.to = IR_NEW_ARRAY(job, uint32_t, b->stmts.count);
-    for (uint32_t i = 0; i < b->stmts.count; i++) m.to[i] = IR_NONE;
+/* Whether the tree is in a, and which axes of a stand for b's. */
+static bool find_equal(Job *job, const Prog *prog, const CutPair *pair, uint32_t a_id, uint32_t b_id, uint32_t *axis) {
+    Match m = {.a = &pair->a, .b = &pair->b, .prog = prog};
+    const Mark mark = ir_mark(job);
+    m.to = IR_NEW_ARRAY(job, uint32_t, m.b->stmts.count);
+    for (uint32_t i = 0; i < m.b->stmts.count; i++) m.to[i] = IR_NONE;
     for (uint32_t k = 0; k < IR_MAX_AXES; k++) m.axis[k] = IR_NONE;
     bool equal = match_tree(&m, b_id, a_id);
-    uint32_t image = 0, domain = b->stmts.at[b_id].domain;
-    for (uint32_t k = 0; equal && k < b->axis_count; k++) {
+    uint32_t image = 0, domain = m.b->stmts.at[b_id].domain;
+    for (uint32_t k = 0; equal && k < m.b->axis_count; k++) {
         if (!(domain >> k & 1)) continue;
         equal = m.axis[k] != IR_NONE;
         if (equal) image |= (uint32_t)1 << m.axis[k];
     }
     ir_reset(job, mark);
     memcpy(axis, m.axis, sizeof m.axis);
-    return equal && image == a->stmts.at[a_id].domain;
+    return equal && image == m.a->stmts.at[a_id].domain;
+}
+
+static AxisParts whole_axes(Job *job, const Prog *prog, const Nest *nest) {
+    AxisParts parts = {.count = nest->axis_count};
+    for (uint32_t i = 0; i < nest->axis_count; i++) {
+        parts.of[i] = i;
+        parts.extent[i] = ir_size_poly(job, prog, nest->axes[i].extent);
+    }
+    return parts;
+}
+
+CutPair gen_cut_pair(Job *job, Prog *prog, const Nest *a, const Nest *b) {
+    CutPair pair = {.a = *a, .b = *b};
+    bool split = !gen_same_axes(a, b) && a->axis_count && b->axis_count &&
+                 gen_refine_axes(job, prog, &pair.a, &pair.b, false, &pair.a_parts, &pair.b_parts);
+    /* an index along an axis that is split becomes several statements; then ids are others */
+    if (split && pair.a.stmts.count == a->stmts.count && pair.b.stmts.count == b->stmts.count) return pair;
+    return (CutPair){.a = *a, .b = *b, .a_parts = whole_axes(job, prog, a), .b_parts = whole_axes(job, prog, b)};
+}
+
+/* Strides of parts from those of whole axes. */
+static void split_strides(Job *job, const Prog *prog, const AxisParts *parts, const Size *whole, Poly *stride) {
+    bool overflow = false;
+    for (uint32_t k = parts->count; k-- > 0;) {
+        bool inner = k + 1 == parts->count || parts->of[k + 1] != parts->of[k];
+        stride[k] = inner ? ir_size_poly(job, prog, whole[parts->of[k]])
+                          : ir_poly_mul(job, stride[k + 1], parts->extent[k + 1], &overflow);
+    }
+}
+
+bool gen_cut_equal(Job *job, Prog *prog, const CutPair *pair, uint32_t a_id, uint32_t b_id, const Access *stored,
+                   Size *stride) {
+    uint32_t axis[IR_MAX_AXES];
+    if (!find_equal(job, prog, pair, a_id, b_id, axis)) return false;
+    Poly a_stride[IR_MAX_AXES], own[IR_MAX_AXES];
+    bool overflow = false;
+    split_strides(job, prog, &pair->a_parts, stored->stride, a_stride);
+    for (uint32_t i = 0; i < IR_MAX_AXES; i++) stride[i] = ir_size_int(0);
+    for (uint32_t k = pair->b_parts.count; k-- > 0;) {
+        const uint32_t i = pair->b_parts.of[k];
+        bool inner = k + 1 == pair->b_parts.count || pair->b_parts.of[k + 1] != i;
+        own[k] = pair->b.stmts.at[b_id].domain >> k & 1 ? a_stride[axis[k]] : ir_poly_int(job, 0);
+        if (inner)
+            stride[i] = ir_prog_size(job, prog, own[k]);
+        else if (!ir_poly_equal(own[k], ir_poly_mul(job, own[k + 1], pair->b_parts.extent[k + 1], &overflow)))
+            return false; /* what is one axis of b is not one in the tmp */
+    }
+    return !overflow;
 }

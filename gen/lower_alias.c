@@ -174,6 +174,14 @@ static bool join_waiting(Lower *lower, const bool *after) {
     return false;
 }
 
+/* Where the graph uses a load: its own place is the input's. */
+static Place place_of_use(const Nest *nest, uint32_t load) {
+    for (uint32_t i = load + 1; i < nest->stmts.count; i++)
+        for (uint32_t k = 0; k < nest->stmts.at[i].arg_count; k++)
+            if (nest->stmts.at[i].arg[k] == load) return nest->stmts.at[i].place;
+    return nest->stmts.at[load].place;
+}
+
 /* Names a read that cannot come before what overwrites its memory. */
 static _Noreturn void refuse_order(Lower *lower, const bool *after) {
     const Prog *prog = lower->prog;
@@ -191,7 +199,7 @@ static _Noreturn void refuse_order(Lower *lower, const bool *after) {
                 ir_error(lower->job, lower->graph->outputs.at[buf->tensor].place,
                          "output '%s' cannot be in place: '%s' is read after it is overwritten", buf->name,
                          prog->bufs.at[buf->may_alias].name);
-                ir_note(lower->job, load->place, "the read");
+                ir_note(lower->job, place_of_use(nest, i), "the read");
                 ir_stop(lower->job, STATUS_REJECTED);
             }
         }

@@ -23,6 +23,16 @@ typedef struct AxisChange {
 AxisChange gen_axes_kept(Job *job, const Nest *nest);
 void gen_nest_change_axes(Job *job, Prog *prog, Nest *nest, const AxisChange *change);
 
+/* What each axis of a nest becomes where it is split: its parts, the outermost first. */
+typedef struct AxisParts {
+    uint32_t count;
+    uint32_t of[IR_MAX_AXES]; /* the old axis */
+    Poly extent[IR_MAX_AXES];
+} AxisParts;
+/* Splits the axes of two nests at the same places; with `sides`, row axes by themselves. False, and nothing changed,
+ * where extents do not divide so. (gen/axes.c) */
+bool gen_refine_axes(Job *job, Prog *prog, Nest *a, Nest *b, bool sides, AxisParts *a_parts, AxisParts *b_parts);
+
 /* Whether the axes of two nests have equal extents and the same split into row and inner. */
 bool gen_same_axes(const Nest *a, const Nest *b);
 bool gen_same_access(const Nest *nest, const Access *a, const Access *b);

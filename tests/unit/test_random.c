@@ -28,6 +28,7 @@ typedef struct Hits {
     uint32_t reduction[REDUCTION_COUNT];
     uint32_t stride_0, padded, transposed, inplace, slices, empty, ones, scalars, several_outputs;
     uint32_t parted, one_part;
+    uint32_t stored, again, pieces;
     uint32_t joined, gate_class, gate_axes, gate_cycle, gate_statements, gate_reads, gate_alias, gate_map;
     uint64_t elements, unbounded;
 } Hits;
@@ -288,7 +289,11 @@ static void count_graph(Trial *trial, const Graph *graph) {
 static void count_reports(Hits *hits, const Unit *unit) {
     for (uint32_t i = 0; i < unit->reports.count; i++) {
         const char *gate = unit->reports.at[i].gate;
-        if (!gate && strstr(unit->reports.at[i].text, "one part"))
+        if (!strcmp(unit->reports.at[i].pass, "cut"))
+            ++*(strstr(unit->reports.at[i].text, " is stored for ") ? &hits->stored
+                : gate && !strcmp(gate, "bytes")                    ? &hits->again
+                                                                    : &hits->pieces);
+        else if (!gate && strstr(unit->reports.at[i].text, "one part"))
             hits->one_part++;
         else if (!gate)
             hits->joined++;
@@ -334,7 +339,7 @@ static void after_pass(void *state, Job *job, const Unit *unit, uint32_t index) 
 static void run_trial(Job *job, void *state) {
     Trial *trial = state;
     static const Setting few_statements = {"fuse_statements", "9"}, few_reads = {"fuse_reads", "1"},
-                         all_parts = {"split", "all"};
+                         all_parts = {"split", "all"}, short_nests = {"cut_statements", "7"}, alone = {"fuse", "off"};
     uint32_t rows = trial->seed % 4 == 0 ? RANDOM_ROWS_ONLY : 0, all = trial->seed % 3 == 0 ? RANDOM_ALL_DTYPES : 0;
     trial->random = random_graph(job, trial->seed, rows | all);
     trial->options = (GenOptions){.target = gen_target(90), .verify = true, .after = after_pass, .after_state = trial};
@@ -344,9 +349,12 @@ static void run_trial(Job *job, void *state) {
     } else if (trial->seed % 8 < 5) {
         trial->options.sets = &all_parts;
         trial->options.set_count = 1;
+    } else if (trial->seed % 8 < 7) {
+        trial->options.sets = trial->seed % 8 == 5 ? &short_nests : &alone;
+        trial->options.set_count = 1;
     }
     gen_run(job, &trial->unit, "random.yaml", trial->random.text, trial->random.count, &trial->options,
-            gen_pass_find("fuse"));
+            gen_pass_find("cut"));
     count_graph(trial, trial->unit.expanded);
     count_reports(trial->hits, &trial->unit);
     trial->hits->graphs++;

@@ -1,0 +1,32 @@
+/* The launchers of generated files, compiled by the system's C++ compiler without CUDA and loaded: what they launch is
+ * handed to the test. */
+#ifndef TESTS_LAUNCHER_TEXT_H
+#define TESTS_LAUNCHER_TEXT_H
+
+#include "gen/gen.h"
+
+enum { LAUNCHER_PARAMS = 24 };
+
+typedef struct LauncherCall {
+    const char *kernel;
+    uint64_t blocks;
+    unsigned threads, shared;
+    unsigned param_count;
+    uint64_t params[LAUNCHER_PARAMS]; /* the bytes of each, zeros behind */
+} LauncherCall;
+
+typedef struct Launchers {
+    void *library;
+    void (**record)(void *state, const LauncherCall *call); /* what each launch calls */
+    void **state;
+} Launchers;
+
+/* One library of all; stops the test where it does not compile. The GPU that they ask has that many SMs. */
+Launchers launchers_open(Job *job, const Unit *units, uint32_t count, int sms);
+void launchers_close(Launchers *launchers);
+/* NAME_workspace_bytes and NAME_launch of unit `index`; the graph's scalars are f32. */
+size_t launcher_workspace(const Launchers *launchers, uint32_t index, const int64_t *dims);
+int launcher_launch(const Launchers *launchers, uint32_t index, void *const *tensors, const int64_t *dims,
+                    const float *scalars, void *workspace, size_t workspace_bytes);
+
+#endif
