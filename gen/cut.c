@@ -242,7 +242,7 @@ static Cut best_cut(Cutter *c, uint32_t first, bool all) {
     c->pairs = IR_NEW_ARRAY(c->job, CutPair *, c->prog->nests.count + (size_t)1);
     for (uint32_t i = 0; may_store(nest) && i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
-        if (!gen_cut_computes(stmt) || stmt->value >= c->value_count || !stmt->domain) continue;
+        if (!gen_cut_stores(nest, i) || stmt->value >= c->value_count) continue;
         if (c->known[first].stmt_of[stmt->value] != i) continue;
         Cut cut = weigh(c, first, i, all);
         if (cut.stmt == IR_NONE || !cut.readers.count || !cut.again) continue;

@@ -10,6 +10,8 @@
 bool gen_cut_computes(const Stmt *stmt);
 /* Bytes of the value in a tmp, each element once. */
 Poly gen_cut_bytes(Job *job, const Prog *prog, const Nest *nest, uint32_t id);
+/* Whether a nest may store the value: each row its own. */
+bool gen_cut_stores(const Nest *nest, uint32_t id);
 /* A buf for the value of a statement and the map of its store: dense, in the order in which the nest reads memory.
  * False where the value has more axes than a buf dims. */
 bool gen_cut_map(Job *job, Prog *prog, const Nest *nest, uint32_t id, Buf *buf, Access *access);

@@ -57,10 +57,27 @@ static void look_over(Parting *p) {
         if (p->late[i]) p->last[p->nest->stmts.at[i].arg[0]] = p->count;
 }
 
+/* What is computed again in the second part, not stored: what needs no load, and what many rows share. */
+static bool is_again(const Parting *p, uint32_t i) {
+    return p->free[i] || (gen_cut_computes(&p->nest->stmts.at[i]) && !gen_cut_stores(p->nest, i));
+}
+
+/* What is loaded or computed again needs its own arguments as late as itself. */
+static void lengthen(Parting *p) {
+    uint32_t used[4];
+    for (uint32_t i = p->count; i-- > 0;) {
+        const Stmt *stmt = &p->nest->stmts.at[i];
+        if (stmt->op != OP_LOAD && !is_again(p, i)) continue;
+        uint32_t n = uses(p->nest, stmt, used);
+        for (uint32_t k = 0; k < n; k++)
+            if (p->last[used[k]] < p->last[i]) p->last[used[k]] = p->last[i];
+    }
+}
+
 /* Bytes by the hints that value i costs where it crosses. */
 static int64_t crossing_cost(const Parting *p, uint32_t i) {
     const Stmt *stmt = &p->nest->stmts.at[i];
-    if (p->free[i]) return 0;
+    if (is_again(p, i)) return 0; /* its loads cost */
     if (stmt->op == OP_LOAD)
         return gen_bytes_guess(p->job, p->unit,
                                gen_access_bytes(p->job, p->prog, p->nest, &p->nest->accesses.at[stmt->access]));
@@ -89,10 +106,26 @@ static bool find_place(Parting *p, int64_t limit) {
 }
 
 static bool crosses(const Parting *p, uint32_t i) {
-    return i < p->place && p->last[i] >= p->place && !p->free[i] && gen_cut_computes(&p->nest->stmts.at[i]);
+    return i < p->place && p->last[i] >= p->place && !is_again(p, i) && gen_cut_computes(&p->nest->stmts.at[i]);
 }
 
-static void set_class(Nest *part, NestClass class) { part->class = gen_nest_reduces(part) ? class : CLASS_POINTWISE; }
+/* Sweeps a part, drops axes along which nothing is left to do, and sets its class. */
+static void finish(Job *job, Prog *prog, Nest *part, NestClass class) {
+    uint32_t used = ir_nest_row_mask(part);
+    ir_nest_sweep(job, part);
+    for (uint32_t i = 0; i < part->stmts.count; i++) used |= part->stmts.at[i].domain | part->stmts.at[i].consumed;
+    AxisChange change = {.row_count = part->row_count};
+    for (uint32_t a = 0; a < part->axis_count; a++) {
+        if (!(used >> a & 1)) continue;
+        uint32_t to = change.axis_count++;
+        change.axes[to] = part->axes[a];
+        change.mask[a] = (uint32_t)1 << to;
+        change.source[to] = a;
+        change.factor[to] = ir_poly_int(job, 1);
+    }
+    if (change.axis_count < part->axis_count) gen_nest_change_axes(job, prog, part, &change);
+    part->class = gen_nest_reduces(part) ? class : CLASS_POINTWISE;
+}
 
 /* A part without statements: the nest's axes under a name of its own. */
 static Nest start_part(const Parting *p, const char *suffix) {
@@ -180,19 +213,18 @@ static bool part_nest(Job *job, Unit *unit, uint32_t n, int64_t limit) {
     p.to = IR_NEW_ARRAY(job, uint32_t, p.count);
     p.crossed = IR_NEW_ARRAY(job, Access, p.count);
     look_over(&p);
+    lengthen(&p);
     Nest first, second;
     bool parted = find_place(&p, limit) && build_first(&p, &first);
     if (parted) {
         build_second(&p, &second);
-        ir_nest_sweep(job, &first);
-        ir_nest_sweep(job, &second);
+        finish(job, p.prog, &first, nest.class);
+        finish(job, p.prog, &second, nest.class);
         /* not where all that needs no load, made twice, is as much as what was saved */
         parted = first.stmts.count < p.count && second.stmts.count < p.count;
     }
     report(job, unit, &nest, limit, parted ? &first : NULL, parted ? &second : NULL);
     if (!parted) return false;
-    set_class(&first, nest.class);
-    set_class(&second, nest.class);
     (void)IR_PUSH(job, &unit->prog->nests);
     Nest *nests = unit->prog->nests.at;
     memmove(&nests[n + 2], &nests[n + 1], (unit->prog->nests.count - n - 2) * sizeof *nests);

@@ -18,6 +18,11 @@ bool gen_cut_computes(const Stmt *stmt) {
            stmt->op != OP_SIZE && stmt->op != OP_IOTA;
 }
 
+bool gen_cut_stores(const Nest *nest, uint32_t id) {
+    uint32_t rows = ir_nest_row_mask(nest), domain = nest->stmts.at[id].domain;
+    return gen_cut_computes(&nest->stmts.at[id]) && domain && (rows & ~domain) == 0;
+}
+
 Poly gen_cut_bytes(Job *job, const Prog *prog, const Nest *nest, uint32_t id) {
     const Stmt *stmt = &nest->stmts.at[id];
     bool overflow = false;

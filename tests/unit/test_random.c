@@ -419,6 +419,10 @@ static uint32_t print_hits(const Hits *hits) {
     hits_count(&report, hits->ones, "extent-1", true);
     hits_count(&report, hits->scalars, "scalars", true);
     hits_count(&report, hits->several_outputs, "several-outputs", true);
+    hits_line(&report, "cut");
+    hits_count(&report, hits->stored, "stored", true);
+    hits_count(&report, hits->again, "computed-again", true);
+    hits_count(&report, hits->pieces, "pieces", true);
     hits_line(&report, "fuse");
     hits_count(&report, hits->parted, "parts", true);
     hits_count(&report, hits->one_part, "one-part", true);

@@ -159,7 +159,10 @@ static const KnobDraw row_knobs[] = {
     {KNOB_CHUNKS, {"1", "2", "3", "5", "9"}},
     {KNOB_MIN_CTAS, {"1", "2"}},
     {KNOB_FUSE_STATEMENTS, {"9", "20"}},
-    {KNOB_FUSE, {"row"}},
+    {KNOB_FUSE, {"row", "off"}},
+    {KNOB_CUT, {"off"}},
+    {KNOB_CUT_STATEMENTS, {"4", "7", "10", "20"}},
+    {KNOB_CUT_STATEMENTS, {"5", "8", "12"}},
     {KNOB_SPLIT, {"off", "all"}},
     {KNOB_SPLIT_ROWS, {"1", "1000"}},
     {KNOB_SPLIT_COLUMNS, {"1", "100"}},
@@ -179,6 +182,7 @@ static const KnobDraw pointwise_knobs[] = {
     {KNOB_THREADS, {"1", "7", "32", "96", "128", "1024"}},
     {KNOB_MIN_CTAS, {"1", "2"}},
     {KNOB_FUSE, {"off", "all"}},
+    {KNOB_CUT_STATEMENTS, {"4", "6", "10"}},
 };
 
 #define DRAWS(array)                                                                                                   \
