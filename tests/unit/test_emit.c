@@ -242,7 +242,7 @@ static void run_checked(Job *job, const Run *run, RtProgram *program, Random *ra
         }
         tensors[i] = ir_alloc(job, bytes + 16);
         memset(tensors[i], 0xff, bytes);
-        if (i < program->input_count) random_fill(random, tensor->dtype, tensors[i], span);
+        if (i < program->input_count) random_fill(random, tensor->dtype, tensors[i], span, INT64_MAX);
     }
     ng_args args = {.size = sizeof args, .tensors = tensors, .dims = run->dims};
     ng_report report = {.size = sizeof report};
