@@ -654,8 +654,7 @@ int main(void) {
         cmocka_unit_test(pairs_are_right),       cmocka_unit_test(layer_norm_matches),
         cmocka_unit_test(movement_matches),      cmocka_unit_test(pieces_match),
         cmocka_unit_test(deep_graphs_work),      cmocka_unit_test(elements_pass_or_not),
-        cmocka_unit_test(long_products),
-        cmocka_unit_test(special_values),
+        cmocka_unit_test(long_products),         cmocka_unit_test(special_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

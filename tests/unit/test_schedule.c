@@ -236,8 +236,8 @@ static void test_guards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_tiles),     TEST(test_unrolling), TEST(test_forced), TEST(test_impossible), TEST(test_in_place),
-        TEST(test_crossings), TEST(test_depth),     TEST(test_guards),
+        TEST(test_tiles),    TEST(test_unrolling), TEST(test_forced), TEST(test_impossible),
+        TEST(test_in_place), TEST(test_crossings), TEST(test_depth),  TEST(test_guards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
