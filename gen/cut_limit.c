@@ -183,8 +183,15 @@ static void bring(Parting *p, uint32_t i, Nest *part) {
 static void build_second(Parting *p, Nest *part) {
     *part = start_part(p, "_1");
     for (uint32_t i = 0; i < p->count; i++) p->to[i] = IR_NONE;
+    /* what late stores take may be loaded here again: before any of them */
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (p->late[i])
+            bring(p, p->nest->stmts.at[i].arg[0], part);
+        else if (i >= p->place)
+            bring(p, i, part);
+    }
     for (uint32_t i = 0; i < p->count; i++)
-        if (i >= p->place || p->late[i]) bring(p, i, part);
+        if (p->late[i]) bring(p, i, part);
 }
 
 static void report(Job *job, Unit *unit, const Nest *nest, int64_t limit, const Nest *first, const Nest *second) {

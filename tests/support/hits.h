@@ -2,8 +2,7 @@
 #ifndef TESTS_HITS_H
 #define TESTS_HITS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "ir/graph.h"
 
 typedef struct HitReport {
     bool quiet;       /* nothing is printed */
@@ -15,5 +14,13 @@ void hits_line(HitReport *report, const char *title);
 /* " name count", where there is a count or one is needed. */
 void hits_count(HitReport *report, uint32_t count, const char *name, bool needed);
 void hits_end(HitReport *report);
+
+typedef struct HitDims { /* what graph files say of their any dims */
+    uint32_t hint, max, multiple, bare, several;
+} HitDims;
+
+void hits_count_dims(HitDims *hits, const Graph *graph);
+void hits_dims(HitReport *report, const HitDims *hits);
+void hits_dtypes(HitReport *report, const char *title, const uint32_t *count);
 
 #endif

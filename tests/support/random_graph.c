@@ -36,11 +36,12 @@ static const Node *pick(Writer *w, bool want_bool) {
     return NULL;
 }
 
-static Node *add_node(Writer *w, const Node *like, Kind kind, const char *expression) {
+Node *random_add_node(Writer *w, const Node *like, Kind kind, const char *expression) {
     Node node = *like;
     node.name = ir_format(w->job, "v%u", w->nodes.count);
     node.kind = kind;
     node.writable = 0;
+    node.stored = false;
     node.dtype = NULL;
     ir_text_format(&w->body, "  %s: %s\n", node.name, expression);
     Node *added = IR_PUSH(w->job, &w->nodes);
@@ -113,7 +114,7 @@ static void add_unary(Writer *w) {
             ir_text_bytes(&text, at, 1);
     }
     /* what an integer becomes depends on the op, and only its being no bool matters here */
-    add_node(w, a, KIND_FLOAT, ir_text_string(&text));
+    random_add_node(w, a, KIND_FLOAT, ir_text_string(&text));
 }
 
 static void add_binary(Writer *w) {
@@ -135,7 +136,7 @@ static void add_binary(Writer *w) {
     if (chance(w, 15)) {
         const char *compare = pick_text(w, compares, 6);
         if (broadcasts(w, a, b, &shape))
-            add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s %s %s", a->name, compare, b->name));
+            random_add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s %s %s", a->name, compare, b->name));
         return;
     }
     /* the format is one of the table above */
@@ -161,7 +162,7 @@ static void add_binary(Writer *w) {
             ir_text_bytes(&text, at, 1);
         }
     }
-    add_node(w, &shape, KIND_FLOAT, ir_text_string(&text));
+    random_add_node(w, &shape, KIND_FLOAT, ir_text_string(&text));
 }
 
 static void add_logic(Writer *w) {
@@ -169,14 +170,16 @@ static void add_logic(Writer *w) {
     Node shape;
     if (!a || !b) return;
     switch (below(w, 4)) {
-    case 0: add_node(w, a, KIND_BOOL, ir_format(w->job, "~%s", a->name)); break;
+    case 0: random_add_node(w, a, KIND_BOOL, ir_format(w->job, "~%s", a->name)); break;
     case 1:
-        if (broadcasts(w, a, b, &shape)) add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s & %s", a->name, b->name));
+        if (broadcasts(w, a, b, &shape))
+            random_add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s & %s", a->name, b->name));
         break;
     case 2:
-        if (broadcasts(w, a, b, &shape)) add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s | %s", a->name, b->name));
+        if (broadcasts(w, a, b, &shape))
+            random_add_node(w, &shape, KIND_BOOL, ir_format(w->job, "%s | %s", a->name, b->name));
         break;
-    default: add_node(w, a, KIND_FLOAT, ir_format(w->job, "cast(%s, f32)", a->name));
+    default: random_add_node(w, a, KIND_FLOAT, ir_format(w->job, "cast(%s, f32)", a->name));
     }
 }
 
@@ -184,14 +187,14 @@ static void add_where(Writer *w) {
     const Node *condition = pick(w, true), *a = pick(w, false), *b = pick(w, false);
     Node first, shape;
     if (!condition || !a || !b || !broadcasts(w, condition, a, &first) || !broadcasts(w, &first, b, &shape)) return;
-    add_node(w, &shape, KIND_FLOAT, ir_format(w->job, "where(%s, %s, %s)", condition->name, a->name, b->name));
+    random_add_node(w, &shape, KIND_FLOAT, ir_format(w->job, "where(%s, %s, %s)", condition->name, a->name, b->name));
 }
 
 static void add_index_value(Writer *w) {
     const Extent *extent = &w->base[below(w, w->base_rank)];
     Node node = {.rank = 1, .extent = {*extent}};
     node.whole = w->base_rank == 1;
-    Node *added = add_node(w, &node, KIND_INT, ir_format(w->job, "arange(%s)", extent->text));
+    Node *added = random_add_node(w, &node, KIND_INT, ir_format(w->job, "arange(%s)", extent->text));
     if (extent != &w->base[w->base_rank - 1] && chance(w, 80)) { /* aligned with its dim */
         uint32_t after = (uint32_t)(&w->base[w->base_rank - 1] - extent);
         Text text = ir_text(w->job);
@@ -202,7 +205,7 @@ static void add_index_value(Writer *w) {
             wide.extent[wide.rank++] = (Extent){"1", 1, true};
         }
         ir_text_put(&text, "]");
-        add_node(w, &wide, KIND_INT, ir_text_string(&text));
+        random_add_node(w, &wide, KIND_INT, ir_text_string(&text));
     }
 }
 
@@ -227,8 +230,8 @@ static void add_mask(Writer *w) {
     const Node *a = pick(w, false);
     if (!a || !broadcasts(w, &mask, a, &shape)) return;
     const char *kept = a->name, *fill = pick_text(w, fills, sizeof fills / sizeof fills[0]);
-    const char *name = add_node(w, &mask, KIND_BOOL, keep)->name;
-    add_node(w, &shape, KIND_FLOAT, ir_format(w->job, "where(%s, %s, %s)", name, kept, fill));
+    const char *name = random_add_node(w, &mask, KIND_BOOL, keep)->name;
+    random_add_node(w, &shape, KIND_FLOAT, ir_format(w->job, "where(%s, %s, %s)", name, kept, fill));
 }
 
 /* Which dims a reduction of the node consumes; 0: it should not be reduced. */
@@ -284,9 +287,9 @@ static void add_reduction(Writer *w) {
     if (!consumed && name[0] == 'a' && name[1] == 'm') return; /* amax and amin of nothing */
     ir_text_format(&text, "]%s)", keepdim ? ", keepdim=True" : "");
     if (compares) /* a number rather, for which there are more uses */
-        add_node(w, &node, KIND_FLOAT, ir_format(w->job, "where(%s, 1, 0.5)", ir_text_string(&text)));
+        random_add_node(w, &node, KIND_FLOAT, ir_format(w->job, "where(%s, 1, 0.5)", ir_text_string(&text)));
     else
-        add_node(w, &node, logic ? KIND_BOOL : KIND_FLOAT, ir_text_string(&text));
+        random_add_node(w, &node, logic ? KIND_BOOL : KIND_FLOAT, ir_text_string(&text));
 }
 
 static const char *row_operand(Writer *w, const Node *a) {
@@ -311,13 +314,13 @@ static void add_norm(Writer *w) {
     case 3: text = ir_format(w->job, "l2_norm(%s, 1e-3, %d)", a->name, dim); break;
     case 4:
         if (w->flags & RANDOM_ROWS_ONLY) return;
-        add_node(w, a, KIND_FLOAT, ir_format(w->job, "logsumexp(%s, %d, keepdim=True)", a->name, dim));
+        random_add_node(w, a, KIND_FLOAT, ir_format(w->job, "logsumexp(%s, %d, keepdim=True)", a->name, dim));
         w->nodes.at[w->nodes.count - 1].extent[(int)a->rank + dim] = (Extent){"1", 1, true};
         w->nodes.at[w->nodes.count - 1].whole = false;
         return;
     default: text = ir_format(w->job, "layer_norm(%s, %s, %s, 1e-3, dim=%d)", a->name, weight, bias, dim);
     }
-    add_node(w, a, KIND_FLOAT, text);
+    random_add_node(w, a, KIND_FLOAT, text);
 }
 
 /* ---- views ---- */
@@ -369,7 +372,7 @@ static void add_slice(Writer *w) {
     for (uint32_t i = 0; i < w->nodes.count; i++)
         if (w->nodes.at[i].writable && !strcmp(w->nodes.at[i].name, a->name) && !strstr(ir_text_string(&text), "None"))
             *IR_PUSH(w->job, &w->parts) = (Part){i, ir_text_string(&text), node};
-    add_node(w, &node, a->kind, ir_text_string(&text));
+    random_add_node(w, &node, a->kind, ir_text_string(&text));
 }
 
 /* x[:, idx], by an input, by arange, or by arange the other way round. */
@@ -397,7 +400,7 @@ static void add_gather(Writer *w) {
     }
     ir_text_put(&text, "]");
     if (!index) node.whole = a->whole;
-    if (elements(&node) <= 2 * w->most) add_node(w, &node, node.kind, ir_text_string(&text));
+    if (elements(&node) <= 2 * w->most) random_add_node(w, &node, node.kind, ir_text_string(&text));
 }
 
 static void add_reshape(Writer *w) {
@@ -440,7 +443,7 @@ static void add_reshape(Writer *w) {
     } else {
         return;
     }
-    add_node(w, &node, a->kind, ir_format(w->job, "reshape(%s, %s)", a->name, random_shape_text(w, &node)));
+    random_add_node(w, &node, a->kind, ir_format(w->job, "reshape(%s, %s)", a->name, random_shape_text(w, &node)));
 }
 
 RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags) {
@@ -463,6 +466,7 @@ RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags) {
     for (uint32_t tries = 0; tries < 200 && w->nodes.count < goal; tries++)
         (all && chance(w, 12) ? add_gather : makers[below(w, count)])(w);
     if (flags & RANDOM_ROWS_ONLY && chance(w, 60)) (chance(w, 50) ? add_norm : add_reduction)(w);
+    if (chance(w, 20)) random_add_motif(w);
     random_add_outputs(w);
     Text text = ir_text(job);
     ir_text_format(&text, "graph: random_%llu\n", (unsigned long long)seed);

@@ -222,7 +222,9 @@ static const char *place_in(Writer *w, Node *input, const Node *node) {
         input->writable = 0; /* one writer */
         return input->name;
     }
+    if (input->writable != 3 && input->halved != halved) return NULL; /* halves of two dims overlap */
     bool second = input->writable == 2 || (input->writable == 3 && chance(w, 50));
+    input->halved = halved;
     input->writable &= second ? 1 : 2;
     long long half = node->extent[halved].value;
     Text text = ir_text(w->job);
@@ -292,11 +294,12 @@ void random_add_outputs(Writer *w) {
     for (uint32_t i = w->nodes.count; i-- > 0 && made < count;) {
         if (i + 1 < w->nodes.count && chance(w, 40)) continue;
         Node node = w->nodes.at[i];
-        if (node.name[0] == 't' || (node.kind != KIND_FLOAT && !(w->flags & RANDOM_ALL_DTYPES))) continue;
+        if (node.stored || node.name[0] == 't' || (node.kind != KIND_FLOAT && !(w->flags & RANDOM_ALL_DTYPES)))
+            continue;
         add_output(w, &node, made++);
     }
     Node first = w->nodes.at[0];
-    if (!made) add_output(w, &first, 0);
+    if (!made && !w->outputs.count) add_output(w, &first, 0);
 }
 
 /* ---- at launch ---- */

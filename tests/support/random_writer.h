@@ -1,5 +1,5 @@
-/* A random graph while it is written. Internal to random_graph.c and random_tensors.c. Shapes are kept as the texts
- * that the file gives them, and equal texts are equal extents. */
+/* A random graph while it is written. Internal to random_graph.c, random_tensors.c and random_motifs.c. Shapes are kept
+ * as the texts that the file gives them, and equal texts are equal extents. */
 #ifndef TESTS_RANDOM_WRITER_H
 #define TESTS_RANDOM_WRITER_H
 
@@ -21,7 +21,9 @@ typedef struct Node {
     bool whole; /* as many elements as the base shape, by the same product */
     uint8_t
         writable; /* inputs without a stride of 0: bit 0 the first half and bit 1 the second may be written in place */
+    uint32_t halved; /* the dim of those halves, once one of them is taken */
     const char *dtype;
+    bool stored; /* an output already */
 } Node;
 
 typedef struct Part { /* a slice of an input, which an output may be written to */
@@ -54,6 +56,8 @@ static inline const char *pick_text(Writer *w, const char *const *texts, uint32_
 static inline bool same_extent(const Extent *a, const Extent *b) { return !strcmp(a->text, b->text); }
 static inline bool is_one(const Extent *extent) { return !strcmp(extent->text, "1"); }
 
+Node *random_add_node(Writer *w, const Node *like, Kind kind, const char *expression);
+void random_add_motif(Writer *w); /* a few nodes and outputs that seldom meet by chance (random_motifs.c) */
 const char *random_shape_text(Writer *w, const Node *node); /* "[D0, 4]" */
 void random_add_base(Writer *w);
 void random_add_input(Writer *w, bool full); /* of the base's shape, or of part of it */

@@ -30,7 +30,9 @@ typedef struct Reason {
 typedef struct Hits {
     uint32_t graphs, programs, launches, refused_dims;
     uint32_t class[CLASS_COUNT], variant[STRATEGY_COUNT][2], phases[4], over[STRATEGY_COUNT];
-    uint32_t dtype[DTYPE_COUNT], rank[IR_MAX_RANK + 1], reduction[REDUCTION_COUNT];
+    uint32_t input_dtype[DTYPE_COUNT], output_dtype[DTYPE_COUNT], scalar_dtype[DTYPE_COUNT];
+    uint32_t rank[IR_MAX_RANK + 1], reduction[REDUCTION_COUNT];
+    HitDims dims;
     uint32_t form[FORM_GATHER + 1], crossing[CROSS_RESIDENT + 1], knob[KNOB_COUNT];
     uint32_t launch_strides, gathers, accumulates;
     uint32_t stride_0, padded, transposed, padded_output, inplace, inplace_slice, several_outputs, several_steps;
@@ -298,7 +300,7 @@ static void count_tensor(Hits *hits, const RtProgram *program, const RtScratch *
     uint32_t rank = tensor->shape.rank;
     bool zero = false, input = t < program->input_count;
     for (uint32_t d = 0; d < rank; d++) zero |= span->stride[d] == 0 && span->extent[d] > 1;
-    hits->dtype[tensor->dtype]++;
+    ++*(input ? &hits->input_dtype : &hits->output_dtype)[tensor->dtype];
     hits->accumulates += tensor->accumulate && span->count;
     hits->rank[rank]++;
     hits->stride_0 += zero;
@@ -328,6 +330,9 @@ static void count_round(const Round *round) {
     for (uint32_t d = 0; d < program->graph->dims.count; d++)
         hits->launch_strides += program->graph->dims.at[d].name[0] == 'L';
     hits->several_steps += trial->unit.plan->steps.count > 1;
+    hits_count_dims(&hits->dims, program->graph);
+    for (uint32_t i = 0; i < program->graph->scalars.count; i++)
+        hits->scalar_dtype[program->graph->scalars.at[i].dtype]++;
     for (uint32_t t = 0; t < program->tensor_count; t++) count_tensor(hits, program, &round->scratch, t);
     for (uint32_t s = 0; s < trial->unit.plan->steps.count; s++)
         count_step_plan(hits, trial->unit.prog, &trial->unit.plan->steps.at[s]);
@@ -358,12 +363,14 @@ static void report_hits(HitReport *report, const Hits *hits) {
         hits_line(report, gen_strategy((Strategy)s)->name);
         hits_count(report, hits->variant[s][1], "aligned", s != STRATEGY_FINALIZE);
         hits_count(report, hits->variant[s][0], "any", true);
-        hits_count(report, hits->over[s], "in-place", true);
+        hits_count(report, hits->over[s], "in-place", s != STRATEGY_ROW_SPLIT); /* which stores parts alone */
     }
     hits_line(report, "phases");
     for (uint32_t i = 1; i < 4; i++) hits_count(report, hits->phases[i], phases[i], true);
-    hits_line(report, "dtype");
-    for (uint32_t i = 0; i < DTYPE_COUNT; i++) hits_count(report, hits->dtype[i], ir_dtype((DType)i)->name, true);
+    hits_dtypes(report, "input", hits->input_dtype);
+    hits_dtypes(report, "output", hits->output_dtype);
+    hits_dtypes(report, "scalar", hits->scalar_dtype);
+    hits_dims(report, &hits->dims);
     hits_line(report, "rank");
     for (uint32_t i = 0; i <= IR_MAX_RANK; i++) hits_count(report, hits->rank[i], (char[]){(char)('0' + i), 0}, true);
     hits_line(report, "reduction");
