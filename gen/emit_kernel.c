@@ -40,6 +40,14 @@ static bool is_turning(const Emitter *e) {
     return strategy(e) != STRATEGY_POINTWISE && phase_now(e)->unroll < e->step->tile.chunks;
 }
 
+/* What turns is read before all of it was set. Then ptxas takes what passes through an unset register for the same in
+ * all lanes of a warp (13.0, from -O1 on), so arrays that turn start as zeros. */
+static const char *start_text(const Emitter *e) {
+    for (uint32_t q = 0; q < e->step->phase_count; q++)
+        if (e->step->phases[q].unroll < e->step->tile.chunks) return " = {}";
+    return "";
+}
+
 static const char *chunk_index(const Emitter *e) { return is_turning(e) ? "0" : "u"; }
 
 static void fill_unroll(Emitter *e, Text *out, int indent) {
@@ -91,8 +99,8 @@ static void fill_packs(Emitter *e, Text *out, int indent) {
     const StmtList *loads = &phase_now(e)->loads;
     for (uint32_t i = 0; i < loads->count; i++) {
         if (is_late(e, loads->at[i])) continue;
-        ir_text_format(out, "%*s%s %s[CHUNKS];\n", indent, "", gen_pack_type(e, stmt_at(e, loads->at[i])),
-                       gen_place_name(e, 'r', loads->at[i]));
+        ir_text_format(out, "%*s%s %s[CHUNKS]%s;\n", indent, "", gen_pack_type(e, stmt_at(e, loads->at[i])),
+                       gen_place_name(e, 'r', loads->at[i]), start_text(e));
     }
 }
 
@@ -313,8 +321,8 @@ static void fill_declare(Emitter *e, Text *out, int indent) {
     for (uint32_t i = 0; i < phase->stmts.count; i++) {
         uint32_t id = phase->stmts.at[i];
         if (e->step->crossing[id] == CROSS_KEEP && first_phase(e, id) == e->phase)
-            ir_text_format(out, "%*s%s %s[CHUNKS][VECTOR];\n", indent, "", gen_compute_type(stmt_at(e, id)->dtype),
-                           gen_place_name(e, 'k', id));
+            ir_text_format(out, "%*s%s %s[CHUNKS][VECTOR]%s;\n", indent, "", gen_compute_type(stmt_at(e, id)->dtype),
+                           gen_place_name(e, 'k', id), start_text(e));
     }
     for (uint32_t i = 0; i < phase->reduces.count; i++) {
         const Stmt *stmt = stmt_at(e, phase->reduces.at[i]);

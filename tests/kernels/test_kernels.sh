@@ -1,13 +1,13 @@
 #!/bin/sh
-# Graphs that each aim at one part of the emitted text, run on the host device against the oracle, and text that their
+# Graphs that each aim at one part of the emitted text, run on a device against the oracle, and text that their
 # kernels must or must not have. In a graph file:
 #     # run: OPTIONS       `normgen run --check` with them passes
 #     # text: TEXT         a line of the generated file has it
 #     # absent: TEXT       none has it
-# Arguments: the files (all).
+# Arguments: the files (all). DEVICE: cuda to run them there; NORMGEN: the command.
 set -u
 . tests/support/check.sh
-normgen=${BUILD:-build}/normgen
+normgen=${NORMGEN:-${BUILD:-build}/normgen}
 scratch=$(mktemp -d) || exit 6
 trap 'rm -rf "$scratch"' EXIT
 export NO_COLOR=1
@@ -15,7 +15,7 @@ export NO_COLOR=1
 directives() { sed -n "s/^# $1: //p" "$2"; }
 passes() { # FILE OPTIONS
     # shellcheck disable=SC2086
-    "$normgen" run "$1" --device=host --check --verify $2 >"$scratch/out" 2>&1 && return
+    "$normgen" run "$1" --device="${DEVICE:-host}" --check --verify $2 >"$scratch/out" 2>&1 && return
     grep -v -E '^(input|device|arch) ' "$scratch/out" | head -n 12
     return 1
 }
