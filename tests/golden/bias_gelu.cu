@@ -96,6 +96,7 @@ NG_HELPER ng_pack<T, V> ng_fetch_wide(const T *p) {
     } else if constexpr (BYTES == 2) {
         pack.word[0] = CONSTANT ? __ldg((const ng_u16 *)p) : *(const ng_u16 *)p;
     } else {
+        static_assert(BYTES == 1, "no access has this many bytes");
         pack.word[0] = CONSTANT ? __ldg((const ng_u8 *)p) : *(const ng_u8 *)p;
     }
     return pack;
@@ -125,8 +126,11 @@ NG_HELPER void ng_put_wide(T *p, const ng_pack<T, V> &pack) {
         *(uint2 *)p = make_uint2(pack.word[0], pack.word[1]);
     } else if constexpr (BYTES == 4) {
         *(ng_u32 *)p = pack.word[0];
+    } else if constexpr (BYTES == 2) {
+        *(ng_u16 *)p = (ng_u16)pack.word[0];
     } else {
-        ng_put_out(p, pack, 0);
+        static_assert(BYTES == 1, "no access has this many bytes");
+        *(ng_u8 *)p = (ng_u8)pack.word[0];
     }
 }
 // Stores of V values, rounded to the element's type.
