@@ -327,6 +327,11 @@ static bool split(Job *job, Unit *unit, PartingList *partings, uint32_t n) {
 
 void gen_partial(Job *job, Unit *unit) {
     PartingList partings = {0};
+    const char *mode = gen_knob_text(&unit->options, KNOB_SPLIT, NULL);
+    if (unit->options.batch_invariant && mode && !strcmp(mode, "all"))
+        ir_stop_at(job, STATUS_NOT_COMPILED, (Place){0, 0},
+                   "split=all is not possible with --batch-invariant: how many parts there are follows the number of "
+                   "rows");
     for (uint32_t n = 0; n < unit->prog->nests.count; n++) {
         Nest *nest = &unit->prog->nests.at[n];
         bool rows = nest->class == CLASS_INNER || nest->class == CLASS_MIXED;
