@@ -69,6 +69,7 @@ $(BUILD)/libnormgen.a: $(LIB_OBJECTS)
 	ar rcs $@ $^
 $(BUILD)/libnormgen.so: $(LIB_OBJECTS)
 	$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,libnormgen.so.0 -o $@ $^ $(LIBS)
+	ln -sf libnormgen.so $@.0
 $(BUILD)/normgen: $(CLI_OBJECTS) $(BUILD)/libnormgen.a
 	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 

@@ -105,9 +105,9 @@ void gen_run(Job *job, Unit *unit, const char *name, const char *text, size_t co
              uint32_t last);
 /* What the last pass made, as text: graph file, IR dump, IR dump with the plan as comments, CUDA. */
 void gen_print(Text *text, const Unit *unit, uint32_t pass);
-/* For people: classes, fusions made and refused with their reasons, strategy, knobs, bytes and expected time.
- * (gen/explain.c) */
-void gen_explain(Text *text, const Unit *unit);
+/* For people, or the same as JSON: classes, fusions made and refused with their reasons, strategy, knobs, bytes and
+ * expected time. (gen/explain.c) */
+void gen_explain(Text *text, const Unit *unit, bool json);
 /* Longest chain of combines for each value of unit->expanded, from the plan (EvalInput.depth), in a launch with these
  * dims and part counts of the Prog; NULL: what is known without. */
 uint32_t *gen_depths(Job *job, const Unit *unit, const int64_t *dims, const int64_t *parts);
@@ -123,6 +123,8 @@ void gen_partial(Job *job, Unit *unit);
 void gen_fuse(Job *job, Unit *unit); /* may run again after a pass that changed nests */
 void gen_cut(Job *job, Unit *unit);
 void gen_schedule(Job *job, Unit *unit);
+/* Makes unit->plan of one nest alone: for asking whether it can be planned so. */
+void gen_schedule_nest(Job *job, Unit *unit, uint32_t nest);
 void gen_emit(Job *job, Unit *unit);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const Knob knobs[] = {
-#define KNOB(id, name, values, scope, what) {name, values, KNOB_##scope, what},
+#define KNOB(id, name, values, otherwise, scope, what) {name, values, otherwise, KNOB_##scope, what},
 #include "gen/knobs.def"
 #undef KNOB
 };
@@ -58,11 +58,36 @@ static bool takes(const Step *step, KnobScope scope, const char *value) {
     return scope == KNOB_OF_KERNELS || (scope == KNOB_OF_POINTWISE) == pointwise;
 }
 
+bool gen_knob_value(const Step *step, KnobId id, int *value) {
+    const KnobScope scope = knobs[id].scope;
+    const Tile *tile = &step->tile;
+    if (scope == KNOB_OF_GRAPH || scope == KNOB_IS_STRATEGY || !takes(step, scope, "")) return false;
+    switch (id) {
+    case KNOB_ROW_THREADS: *value = tile->row_threads; return true;
+    case KNOB_ROWS: *value = tile->rows; return true;
+    case KNOB_VECTOR: *value = tile->vector; return true;
+    case KNOB_CHUNKS: *value = tile->chunks; return true;
+    case KNOB_MIN_CTAS: *value = tile->min_ctas; return true;
+    case KNOB_THREADS: *value = tile->threads; return true;
+    default: return false;
+    }
+}
+
 static const char *const wanted[] = {
     [KNOB_OF_KERNELS] = "any would",
     [KNOB_IS_STRATEGY] = "pointwise kernels, those that work by rows and those that work by columns are apart",
     [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
     [KNOB_OF_POINTWISE] = "pointwise ones would"};
+
+_Noreturn static void refuse_kernel(Job *job, const Setting *setting, const char *kernel, const char **names,
+                                    uint32_t count) {
+    const char *near = ir_near_miss(job, kernel, names, count);
+    Text all = ir_text(job);
+    for (uint32_t i = 0; i < count; i++) ir_text_format(&all, "%s%s", i ? ", " : "", names[i]);
+    ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s: there is no kernel '%s'%s%s%s; the kernels are %s",
+               setting->name, kernel, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
+               ir_text_string(&all));
+}
 
 static void check_met(Job *job, const Unit *unit, const Setting *setting) {
     size_t kernel_count;
@@ -74,20 +99,18 @@ static void check_met(Job *job, const Unit *unit, const Setting *setting) {
         ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s: %s is of the whole graph, not of a kernel",
                    setting->name, knob->name);
     if (knob->scope == KNOB_OF_GRAPH) return;
-    Text names = ir_text(job);
+    const uint32_t count = unit->plan->steps.count;
+    const char **names = IR_NEW_ARRAY(job, const char *, count + (size_t)1);
     bool found = !one, met = false;
-    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
+    for (uint32_t s = 0; s < count; s++) {
         const Step *step = &unit->plan->steps.at[s];
-        const char *name = unit->prog->nests.at[step->nest].name;
-        ir_text_format(&names, "%s%s", s ? ", " : "", name);
+        const char *name = names[s] = unit->prog->nests.at[step->nest].name;
         if (one && (strlen(name) != kernel_count || memcmp(name, setting->name, kernel_count) != 0)) continue;
         found = true;
         met |= takes(step, knob->scope, setting->value);
     }
-    if (!found)
-        ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s: there is no kernel '%.*s'; the kernels are %s",
-                   setting->name, (int)kernel_count, setting->name, ir_text_string(&names));
-    if (!met && unit->plan->steps.count)
+    if (!found) refuse_kernel(job, setting, ir_copy_text(job, setting->name, kernel_count), names, count);
+    if (!met && count)
         ir_stop_at(job, STATUS_NOT_COMPILED, (Place){0, 0}, "%s=%s is not possible: no kernel here takes it, %s",
                    setting->name, setting->value, wanted[knob->scope]);
 }

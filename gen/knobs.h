@@ -22,8 +22,9 @@ typedef enum KnobScope {
 
 typedef struct Knob {
     const char *name;
-    const char *values; /* "" for a positive integer, else the words that it takes, a space between */
-    KnobScope scope;    /* what takes it */
+    const char *values;    /* "" for a positive integer, else the words that it takes, a space between */
+    const char *otherwise; /* of the graph: what it is unless forced; "" where each kernel has its own */
+    KnobScope scope;       /* what takes it */
     const char *what;
 } Knob;
 
@@ -36,6 +37,10 @@ void gen_knobs_met(Job *job, const Unit *unit);
 /* The value forced for a kernel (its nest's name; NULL: of all), or NULL. The last setting wins, a kernel's own first.
  */
 const char *gen_knob_text(const GenOptions *options, KnobId id, const char *kernel);
+/* What a step has of an integer knob of kernels; false where it does not take it. */
+bool gen_knob_value(const Step *step, KnobId id, int *value);
+/* The knobs of a unit after schedule: value, default or forced, and what each may be. (gen/knobs_list.c) */
+void gen_knobs_list(Text *text, const Unit *unit, const Allocator *allocator, bool json);
 /* The same of an integer knob; 0 where nothing is forced. */
 int gen_knob_int(const GenOptions *options, KnobId id, const char *kernel);
 

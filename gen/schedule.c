@@ -364,13 +364,22 @@ static void plan_nest(Job *job, Unit *unit, uint32_t index) {
     tell_choice(&p);
 }
 
-void gen_schedule(Job *job, Unit *unit) {
-    gen_knobs_check(job, &unit->options);
+static void start_plan(Job *job, Unit *unit) {
     unit->plan = IR_NEW(job, Plan);
     unit->plan->name = unit->prog->name;
     unit->plan->parts = IR_NEW_ARRAY(job, PartCount, unit->prog->parts.count + (size_t)1);
     for (uint32_t k = 0; k < unit->prog->parts.count; k++) /* of what has no element: none */
         unit->plan->parts[k] = (PartCount){.units_each = 1, .beside_each = 1, .ctas_per_sm = 1};
+}
+
+void gen_schedule_nest(Job *job, Unit *unit, uint32_t nest) {
+    start_plan(job, unit);
+    plan_nest(job, unit, nest);
+}
+
+void gen_schedule(Job *job, Unit *unit) {
+    gen_knobs_check(job, &unit->options);
+    start_plan(job, unit);
     for (uint32_t i = 0; i < unit->prog->nests.count; i++) plan_nest(job, unit, i);
     gen_plan_workspace(job, unit);
     gen_knobs_met(job, unit);

@@ -27,11 +27,14 @@ static void dump_pass(void *state, Job *job, const Unit *unit, uint32_t pass) {
         gen_print(&asking->out, unit, pass);
         return;
     }
-    if (gen_passes[pass].makes == PASS_SOURCE) return;
+    ir_text_format(&asking->out, "%s# after %s\n", asking->out.count ? "\n" : "", gen_passes[pass].name);
+    if (gen_passes[pass].makes == PASS_SOURCE) {
+        ir_text_format(&asking->out, "(CUDA C: --after=%s)\n", gen_passes[pass].name);
+        return;
+    }
     Text dump = ir_text(job);
     gen_print(&dump, unit, pass);
     const char *text = ir_text_string(&dump);
-    ir_text_format(&asking->out, "# after %s\n", gen_passes[pass].name);
     ir_text_put(&asking->out, asking->before && !strcmp(asking->before, text) ? "(unchanged)\n" : text);
     asking->before = text;
 }
@@ -75,14 +78,21 @@ static void ask_work(Job *job, void *state) {
     const Source *source = &program->unit.source;
     asking->out = ir_text(job);
     const bool planned = program->unit.plan != NULL, emitted = source->device_text != NULL;
+    const bool needs_plan = asking->what == NG_TEXT_EXPLAIN || asking->what == NG_TEXT_EXPLAIN_JSON ||
+                            asking->what == NG_TEXT_KNOBS || asking->what == NG_TEXT_KNOBS_JSON;
     const bool needs_source = asking->what == NG_TEXT_CUDA || asking->what == NG_TEXT_HEADER ||
                               asking->what == NG_TEXT_CUBIN || asking->what == NG_TEXT_PTX;
-    if ((needs_source && !emitted) || (asking->what == NG_TEXT_EXPLAIN && !planned)) ir_stop(job, STATUS_USAGE);
+    if ((needs_source && !emitted) || (needs_plan && !planned)) ir_stop(job, STATUS_USAGE);
     switch (asking->what) {
     case NG_TEXT_CUDA: ir_text_bytes(&asking->out, source->device_text, source->device_count); break;
     case NG_TEXT_HEADER: ir_text_bytes(&asking->out, source->header_text, source->header_count); break;
     case NG_TEXT_IR: dump(job, asking); break;
-    case NG_TEXT_EXPLAIN: gen_explain(&asking->out, &program->unit); break;
+    case NG_TEXT_EXPLAIN:
+    case NG_TEXT_EXPLAIN_JSON: gen_explain(&asking->out, &program->unit, asking->what == NG_TEXT_EXPLAIN_JSON); break;
+    case NG_TEXT_KNOBS:
+    case NG_TEXT_KNOBS_JSON:
+        gen_knobs_list(&asking->out, &program->unit, &program->context->allocator, asking->what == NG_TEXT_KNOBS_JSON);
+        break;
     case NG_TEXT_CUBIN: put_binary(job, asking, RT_CUBIN); break;
     case NG_TEXT_PTX: put_binary(job, asking, RT_PTX); break;
     case NG_TEXT_TIMES:
@@ -154,7 +164,8 @@ static bool list_dtype(uint32_t index, ng_text *line) {
 static bool list_knob(uint32_t index, ng_text *line) {
     if (index >= KNOB_COUNT) return false;
     const Knob *knob = gen_knob((KnobId)index);
-    rt_why(line, "%s\t%s (%s)", knob->name, knob->what, knob->values[0] ? knob->values : "a positive integer");
+    rt_why(line, "%s\t%s (%s%s%s)", knob->name, knob->what, knob->values[0] ? knob->values : "a positive number",
+           knob->otherwise[0] ? "; unless forced: " : "", knob->otherwise);
     return true;
 }
 

@@ -262,7 +262,10 @@ typedef enum ng_text_kind {
     NG_TEXT_EXPLAIN, /* classes, fusions, strategy, knobs, bytes */
     NG_TEXT_CUBIN,   /* bytes; needs NVRTC */
     NG_TEXT_PTX,
-    NG_TEXT_TIMES /* a line for each pass that ran: "name<TAB>microseconds" */
+    NG_TEXT_TIMES, /* a line for each pass that ran: "name<TAB>microseconds" */
+    NG_TEXT_EXPLAIN_JSON,
+    NG_TEXT_KNOBS, /* what --set may force: of the graph, and of each kernel with the values that it may have */
+    NG_TEXT_KNOBS_JSON
 } ng_text_kind;
 NG_API ng_status ng_program_text(const ng_program *program, ng_text_kind what, const char *pass, ng_text *out);
 

@@ -7,7 +7,8 @@
 
 #define FOR(id) (1u << VERB_##id)
 #define FOR_GRAPHS                                                                                                     \
-    (FOR(CHECK) | FOR(GEN) | FOR(IR) | FOR(EXPLAIN) | FOR(GRAD) | FOR(COMPILE) | FOR(RUN) | FOR(TUNE) | FOR(BENCH))
+    (FOR(CHECK) | FOR(GEN) | FOR(IR) | FOR(EXPLAIN) | FOR(GRAD) | FOR(COMPILE) | FOR(RUN) | FOR(TUNE) | FOR(BENCH) |   \
+     FOR(KNOBS))
 #define FOR_ALL ((1u << VERB_COUNT) - 1)
 
 const Verb cli_verbs[VERB_COUNT] = {

@@ -127,6 +127,27 @@ static void show_diff(Cli *cli, const char *pair) {
     cli_close(&opened);
 }
 
+/* The dump after each pass as a list; null where a pass changed nothing. The last makes CUDA, which gen gives. */
+static void json_passes(Cli *cli, const Opened *opened) {
+    size_t count;
+    char **names = list_names(NG_LIST_PASSES, &count);
+    cJSON *list = cJSON_AddArrayToObject(cli->json, "passes");
+    ng_text before = {0};
+    for (size_t i = 0; i + 1 < count; i++) {
+        ng_text text = cli_text(cli, opened, NG_TEXT_IR, names[i]);
+        const bool changed = !before.bytes || strcmp(before.bytes, text.bytes) != 0;
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "pass", names[i]);
+        cJSON_AddBoolToObject(item, "changed", changed);
+        cJSON_AddItemToObject(item, "ir", changed ? cJSON_CreateString(text.bytes) : cJSON_CreateNull());
+        cJSON_AddItemToArray(list, item);
+        ng_text_free(&before);
+        before = text;
+    }
+    ng_text_free(&before);
+    free_names(names, count);
+}
+
 int cli_ir(Cli *cli) {
     const char *pair = cli_value(cli, OPTION_DIFF), *pass = cli_value(cli, OPTION_AFTER);
     if (pair && pass) cli_fail(cli, NG_USAGE, "--after and --diff exclude each other");
@@ -137,21 +158,38 @@ int cli_ir(Cli *cli) {
     bool all = pass && !strcmp(pass, "all");
     if (pass && !all) find_pass(cli, pass);
     Opened opened = cli_open(cli, cli_context(cli, false), all ? NULL : pass);
-    ng_text text = cli_text(cli, &opened, NG_TEXT_IR, pass);
-    cli_show(cli, "ir", text.bytes, text.count);
+    if (all && cli->json) {
+        json_passes(cli, &opened);
+    } else {
+        ng_text text = cli_text(cli, &opened, NG_TEXT_IR, pass);
+        cli_show(cli, "ir", text.bytes, text.count);
+        ng_text_free(&text);
+    }
+    cli_close(&opened);
+    return NG_OK;
+}
+
+/* Facts of a planned graph: words, or the same as members of the JSON value. */
+static int show_facts(Cli *cli, ng_text_kind words, ng_text_kind json) {
+    Opened opened = cli_open(cli, cli_context(cli, false), "schedule");
+    ng_text text = cli_text(cli, &opened, cli->json ? json : words, NULL);
+    if (!cli->json) {
+        cli_show(cli, NULL, text.bytes, text.count);
+    } else {
+        cJSON *facts = cJSON_Parse(text.bytes);
+        if (!facts) cli_fail(cli, NG_INTERNAL, "the facts are no JSON");
+        while (facts->child) {
+            cJSON *member = cJSON_DetachItemViaPointer(facts, facts->child);
+            cJSON_AddItemToObject(cli->json, member->string, member);
+        }
+        cJSON_Delete(facts);
+    }
     ng_text_free(&text);
     cli_close(&opened);
     return NG_OK;
 }
 
-int cli_explain(Cli *cli) {
-    Opened opened = cli_open(cli, cli_context(cli, false), NULL);
-    ng_text text = cli_text(cli, &opened, NG_TEXT_EXPLAIN, NULL);
-    cli_show(cli, "explain", text.bytes, text.count);
-    ng_text_free(&text);
-    cli_close(&opened);
-    return NG_OK;
-}
+int cli_explain(Cli *cli) { return show_facts(cli, NG_TEXT_EXPLAIN, NG_TEXT_EXPLAIN_JSON); }
 
 /* Lines of one list; all, or the one called `only`. Returns how many were shown. */
 static size_t show_list(Cli *cli, ng_list_kind kind, const char *title, const char *only) {
@@ -207,7 +245,10 @@ int cli_passes(Cli *cli) {
 }
 
 int cli_knobs(Cli *cli) {
-    if (cli->operand_count) cli_fail(cli, NG_UNAVAILABLE, "the knobs of one graph are not available yet");
+    if (cli->operand_count) return show_facts(cli, NG_TEXT_KNOBS, NG_TEXT_KNOBS_JSON);
+    for (size_t i = 0; i < cli->use_count; i++) /* what is about a graph would be passed over in silence */
+        if (cli->uses[i].id != OPTION_JSON && cli->uses[i].id != OPTION_VERBOSE)
+            cli_fail(cli, NG_USAGE, "knobs: %s needs a GRAPH", cli_options[cli->uses[i].id].spelling);
     show_list(cli, NG_LIST_KNOBS, "knobs", NULL);
     return NG_OK;
 }

@@ -135,7 +135,7 @@ check "gen --time-passes" run 0 gen $graph --time-passes
 check "times on standard error" warns "^lower +[0-9.]+ us"
 
 # a forced knob holds or fails
-check "--set of a kernel that is not there" refuses 2 "no kernel 'n7'; the kernels are f0" gen $graph --set=n7.vector=4
+check "--set of a kernel that is not there" refuses 2 "no kernel 'n7'.*; the kernels are f0" gen $graph --set=n7.vector=4
 check "--set of a kernel what is the graph's" refuses 2 "of the whole graph" gen $graph --set=f0.fuse=off
 check "--set of a kernel that is there" run 0 gen $graph --set=f0.vector=4
 check "--set that no kernel takes" refuses 4 "pointwise ones would" gen $graph --set=threads=64
@@ -157,14 +157,63 @@ check "and reads back" run 0 check "$scratch/parsed.yaml"
 for pass in expand simplify lower axes classify fuse schedule emit; do check "ir --after=$pass" run 0 ir $graph --after=$pass; done
 check "emit shows CUDA" says "__global__"
 check "ir --after=all" prints "schedule" ir $graph --after=all
+check "(unchanged)" says "^\(unchanged\)$"
 check "ir: unknown pass" refuses 2 "did you mean lower" ir $graph --after=lowr
 check "ir --diff" prints "^@@ " ir $graph --diff=lower,fuse
 check "ir --diff of one pass is empty" run 0 ir $graph --diff=fuse,fuse
 check "so it is" silent
 check "ir --diff of one name" refuses 2 "two passes" ir $graph --diff=fuse
 check "ir --after and --diff" refuses 2 "exclude" ir $graph --diff=lower,fuse --after=fuse
-check "explain" prints "row_registers" explain $graph
+check "ir --after=all --json" run 0 ir $graph --after=all --json
+check "is a list" says '"pass":.*"partial"'
+check "with what did not change" says '"ir":.*null'
+check "explain" prints "^  strategy +row_registers: " explain $graph
+for what in "numbers +with M=1024" "bytes +3072\*M \+ 6144 = 3151872: no more than the ideal" "ideal +3072\*M" "expected +[0-9.]+ us at 4270 GB/s" \
+    "loops +\(r:M . c:768\) ROW, 3 phases" "reduces +%1 = add over c: INNER; %6" "reads +x bf16\[M, 768\]; gamma f32\[768\]" \
+    "writes +y bf16" "knobs +row_threads=64 rows=1 vector=4 chunks=3 min_ctas=" "variants +layer_norm_f0_aligned where x % 8 == 0" \
+    "grid +M = 1024 CTAs of 64 threads" "registers +at most [0-9]+ a thread, for [0-9]+ CTAs an SM" "workspace +none"; do
+    check "explain: $what" says "^  $what"
+done
+check "explain: fusions" says "^fusions made$"
+narrow() { awk 'length > 100 {print; bad = 1} END {exit bad}' "$out"; }
+check "explain fits a terminal" narrow
+check "explain --hint" prints "^  numbers +with M=64" explain $graph --hint=M=64
 check "explain --set strategy" prints "row_loop" explain $graph --set=strategy=row_loop
+check "explain tells what is forced" prints "rows=2 \(forced\)" explain $graph --set=rows=2
+cat >"$scratch/several.yaml" <<'END'
+graph: several
+dims: {M: {hint: 4}, N: 1000000}
+inputs: {x: "f32[M, N]", dy: "bf16[M, N]", z: "bf16[64, 512, 32]"}
+nodes:
+  s: sum(x * x, dim=-1)
+  y: x * rsqrt(s)[:, None]
+  dw: sum(dy * x, dim=0)
+  m: mean(z, dim=[0, 2])
+outputs: {y: f32, dw: f32, m: f32}
+END
+check "explain: several kernels" prints "^several: 4 kernels" explain "$scratch/several.yaml"
+check "in order" says "^kernel n0, 1 of 4"
+check "what flows on" says "^  writes +ws0 f32.P0, M. for n"
+check "and from where" says "^  reads +.*t0 f32.M. of n"
+check "parts" says "^  parts +P0 = min\(ceil\(1000000 / 8192\), 1 CTAs an SM / M\) = 33 on 132 SMs"
+check "workspace" says "^  workspace +[0-9]+ bytes"
+check "rooms" says "^ +ws0: 4\*M\*P0, [0-9]+ bytes"
+check "MIXED" says "MIXED"
+check "refused fusions" says "^fusions refused$"
+check "several kernels fit a terminal" narrow
+# the same facts as JSON: every number of the text is there
+check "explain --json" run 0 explain "$scratch/several.yaml" --json
+for member in dims bytes ideal expected_us parts workspace_bytes kernels loops class reductions reads writes strategy knobs \
+    variants where grid registers_at_most shared_bytes fusions gate text; do
+    check "explain --json has $member" says "\"$member\":"
+done
+same_numbers() {
+    "$normgen" explain "$scratch/several.yaml" | grep -oE '[0-9]{2,}' | sort -u >"$scratch/text"
+    grep -oE '[0-9]{2,}' "$out" | sort -u >"$scratch/json"
+    missing=$(comm -23 "$scratch/text" "$scratch/json" | grep -vxE '1024|[0-9]{2,3}' | tr '\n' ' ')
+    [ -z "$missing" ] || { echo "JSON lacks $missing"; return 1; }
+}
+check "explain --json says as much" same_numbers
 
 # ---- compile
 if run 9 compile $graph; then
@@ -190,7 +239,22 @@ check "ops NAME" prints "gelu" ops gelu
 check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
 check "passes" prints "^  schedule " passes
 check "knobs" prints "^  row_threads " knobs
-check "knobs GRAPH" refuses 9 "not available yet" knobs $graph
+check "knobs: unless forced" prints "^  cut_statements .*unless forced: 256" knobs
+check "knobs GRAPH" prints "^kernel f0" knobs $graph
+check "knobs GRAPH: its values" says "^  row_threads +64 +default  .*32 64 96"
+check "knobs GRAPH: of the graph" says "^  fuse +all +default  off row all$"
+check "knobs GRAPH --set" prints "^  vector +2 +forced  " knobs $graph --set=f0.vector=2
+check "knobs GRAPH: an option needs its graph" refuses 2 "needs a GRAPH" knobs --verify
+# whatever knobs says of a kernel, --set does; the neighbour that it does not name, --set refuses
+all_hold() { # GRAPH KERNEL KNOB
+    run 0 knobs "$1" || return 1
+    values=$(awk -v k="$2" -v n="$3" '/^kernel/{on=$2==k; take=0} on&&$1==n{take=1; $1=$2=$3=""; print; next}
+        take&&/^ {40}/{print; next} {take=0}' "$out")
+    [ -n "$values" ] || { echo "no values of $2.$3"; return 1; }
+    for value in $values; do run 0 gen "$1" "--set=$2.$3=$value" || return 1; done
+}
+for knob in strategy row_threads rows vector chunks min_ctas; do check "--set f0.$knob as knobs says" all_hold $graph f0 $knob; done
+check "one it does not name" refuses 4 "is not possible" gen $graph --set=f0.chunks=2
 check "gen --tuned" refuses 9 "not available yet" gen $graph --tuned
 check "run has no --tuned" refuses 2 "no option of run" run $graph --tuned
 check "devices" prints "^host " devices
@@ -199,7 +263,7 @@ check "a list takes no operand" refuses 2 "takes no operand" passes x
 
 # ---- JSON: one value, on failure too
 valid() { [ "$(head -c 1 "$out")" = "{" ] && [ "$(tail -n 1 "$out")" = "}" ] && says "\"status\":.*$1"; }
-for verb in check gen ir explain; do
+for verb in check gen ir explain knobs; do
     check "$verb --json" run 0 $verb $graph --json
     check "$verb --json is one value" valid 0
 done
