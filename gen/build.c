@@ -2,6 +2,7 @@
  * from the left. Calls are call.c's. */
 #include <string.h>
 
+#include "gen/advice.h"
 #include "gen/front.h"
 
 Place gen_place(const Scope *scope, Place place) {
@@ -26,9 +27,13 @@ static _Noreturn void refuse_name(Front *front, const Scope *scope, const char *
     const char *const *params = scope ? scope->function->params : NULL;
     uint32_t kinds = 1u << SYMBOL_DIM | 1u << SYMBOL_SCALAR;
     if (!scope) kinds |= 1u << SYMBOL_INPUT | 1u << SYMBOL_NODE;
-    const char *advice = advise_call(front, name);
+    const char *advice = advise_call(front, name), *other = gen_advise_name(name);
+    if (!advice && other) advice = ir_format(front->job, ": %s", other);
     if (!advice) advice = gen_name_hint(front, name, kinds, params, params ? scope->function->count : 0);
-    ir_stop_at(front->job, STATUS_REJECTED, place, "unknown name '%s'%s", name, advice);
+    if (!*advice)
+        advice = scope ? ": a function sees its parameters, dims and scalars"
+                       : ": it is no input, scalar, dim or node of the graph";
+    gen_refuse(front, scope, place, "unknown name '%s'%s", name, advice);
 }
 
 static Arg build_symbol(Front *front, const Scope *scope, const Ast *ast, Symbol *symbol) {
@@ -59,7 +64,7 @@ static Arg build_name(Front *front, const Scope *scope, const Ast *ast) {
         if (strcmp(scope->function->params[i], ast->text) == 0) return scope->args[i];
     Symbol *symbol = in_composite(scope) ? NULL : gen_name_find(front, ast->text);
     if (symbol) return build_symbol(front, scope, ast, symbol);
-    refuse_name(front, scope, ast->text, gen_place(scope, ast->place));
+    refuse_name(front, scope, ast->text, ast->place);
 }
 
 static Arg build_chain(Front *front, const Scope *scope, const Ast *ast) {

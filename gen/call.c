@@ -3,6 +3,7 @@
  * while expanding, its formula. */
 #include <string.h>
 
+#include "gen/advice.h"
 #include "gen/front.h"
 
 /* Parameters of what is no line of the graph language. */
@@ -14,47 +15,6 @@ static const char *const cast_params[] = {"x", "dtype"};
 static const char *const arange_params[] = {"n"};
 static const char *const reshape_params[] = {"x", "shape"};
 static const char *const numel_params[] = {"x", "dim"};
-
-static uint32_t find_param(const char *const *params, uint32_t count, const char *keyword) {
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(params[i], keyword) == 0) return i;
-    bool input = count > 0 && strcmp(keyword, "input") == 0 && strcmp(params[0], "x") == 0; /* PyTorch's name */
-    return input ? 0 : IR_NONE;
-}
-
-static const char *list_params(Front *front, const char *const *params, uint32_t count) {
-    Text text = ir_text(front->job);
-    for (uint32_t i = 0; i < count; i++) ir_text_format(&text, "%s%s", i ? ", " : "", params[i]);
-    return ir_text_string(&text);
-}
-
-/* The argument of each parameter, NULL where none is given. */
-static const Ast **bind(Front *front, const Scope *scope, const Ast *call, const char *const *params, uint32_t count) {
-    const Ast **bound = (const Ast **)ir_alloc_array(front->job, count ? count : 1, sizeof *bound);
-    bool keyword_seen = false;
-    for (uint32_t i = 0; i < call->count; i++) {
-        Place place = gen_place(scope, call->item[i]->place);
-        const char *keyword = call->keywords[i];
-        keyword_seen = keyword_seen || keyword;
-        if (keyword_seen && !keyword)
-            ir_stop_at(front->job, STATUS_REJECTED, place, "a positional argument comes after a keyword");
-        if (!keyword && i >= count)
-            ir_stop_at(front->job, STATUS_REJECTED, place, "%s takes %u argument%s (%s), found %u", call->text, count,
-                       count == 1 ? "" : "s", list_params(front, params, count), call->count);
-        uint32_t at = keyword ? find_param(params, count, keyword) : i;
-        if (at == IR_NONE)
-            ir_stop_at(front->job, STATUS_REJECTED, place, "%s has no parameter '%s'; it has %s", call->text, keyword,
-                       list_params(front, params, count));
-        if (bound[at]) ir_stop_at(front->job, STATUS_REJECTED, place, "%s is given '%s' twice", call->text, params[at]);
-        bound[at] = call->item[i];
-    }
-    return bound;
-}
-
-static _Noreturn void refuse_missing(Front *front, const Scope *scope, const Ast *call, const char *param) {
-    ir_stop_at(front->job, STATUS_REJECTED, gen_place(scope, call->place), "%s needs its argument '%s'", call->text,
-               param);
-}
 
 static uint32_t build_value(Front *front, const Scope *scope, const Ast *ast) {
     Arg arg = gen_build(front, scope, ast);
@@ -68,62 +28,50 @@ static Arg value_arg(uint32_t value, Place place) { return (Arg){.kind = ARG_VAL
 static Arg call_primitive(Front *front, const Scope *scope, const Ast *call, Op op) {
     static const char *const *const params[] = {unary_params, unary_params, binary_params, where_params};
     uint32_t arity = ir_op(op)->arity;
-    const Ast **bound = bind(front, scope, call, params[arity], arity);
+    const Ast **bound = gen_bind(front, scope, call, params[arity], arity);
     Arg args[3];
     for (uint32_t i = 0; i < arity; i++) {
-        if (!bound[i]) refuse_missing(front, scope, call, params[arity][i]);
+        if (!bound[i]) gen_refuse_missing(front, scope, call, params[arity][i]);
         args[i] = gen_build(front, scope, bound[i]);
     }
     bool composite = scope && scope->function->line != IR_NONE;
     return gen_apply(front, op, args, arity, gen_place(scope, call->place), composite);
 }
 
-static uint32_t add_dim(Front *front, uint32_t mask, const Arg *arg, uint32_t rank, Place place) {
-    if (arg->kind != ARG_NUMBER || !arg->is_integer)
-        ir_stop_at(front->job, STATUS_REJECTED, place, "dim is a whole number or a list of them, as in dim=-1");
-    int64_t dim = arg->integer < 0 ? arg->integer + rank : arg->integer;
-    if (dim < 0 || dim >= rank)
-        ir_stop_at(front->job, STATUS_REJECTED, place, "dim %lld is out of range for a tensor of rank %u",
-                   (long long)arg->integer, rank);
-    if (mask >> dim & 1)
-        ir_stop_at(front->job, STATUS_REJECTED, place, "dim %lld is given twice", (long long)arg->integer);
-    return mask | 1u << dim;
+/* An argument of a reduction or of numel, of the kind that its parameter takes. */
+static Arg build_kind(Front *front, const Scope *scope, const Ast *call, const char *param, const Ast *ast) {
+    Arg arg = gen_build(front, scope, ast);
+    gen_check_kind(front, scope, call, param, &arg, ast->place);
+    return arg;
 }
 
 /* The dims that a `dim` argument names; None and no argument: all. */
-static uint32_t build_dims(Front *front, const Scope *scope, const Ast *ast, uint32_t rank, Place place) {
-    Arg arg = ast ? gen_build(front, scope, ast) : (Arg){.kind = ARG_NONE};
-    if (arg.kind == ARG_NONE) return (1u << rank) - 1;
-    if (arg.kind != ARG_LIST) return add_dim(front, 0, &arg, rank, place);
-    if (arg.count == 0) ir_stop_at(front->job, STATUS_REJECTED, place, "dim names no dims: leave it out to reduce all");
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < arg.count; i++) mask = add_dim(front, mask, &arg.item[i], rank, place);
-    return mask;
+static uint32_t build_dims(Front *front, const Scope *scope, const Ast *call, const Ast *ast, uint32_t rank) {
+    Arg arg = ast ? build_kind(front, scope, call, "dim", ast) : (Arg){.kind = ARG_NONE};
+    return gen_dims_of(front, &arg, rank, gen_place(scope, ast ? ast->place : call->place));
 }
 
 static Arg call_reduction(Front *front, const Scope *scope, const Ast *call, Reduction reduction) {
-    const Ast **bound = bind(front, scope, call, reduce_params, 3);
+    const Ast **bound = gen_bind(front, scope, call, reduce_params, 3);
     Place place = gen_place(scope, call->place);
-    if (!bound[0]) refuse_missing(front, scope, call, "x");
+    if (!bound[0]) gen_refuse_missing(front, scope, call, "x");
     uint32_t value = build_value(front, scope, bound[0]);
     uint32_t rank = front->graph->values.at[value].shape.rank;
-    uint32_t dims = build_dims(front, scope, bound[1], rank, bound[1] ? gen_place(scope, bound[1]->place) : place);
-    Arg keepdim = bound[2] ? gen_build(front, scope, bound[2]) : (Arg){.kind = ARG_BOOL};
-    if (keepdim.kind != ARG_BOOL)
-        ir_stop_at(front->job, STATUS_REJECTED, gen_place(scope, bound[2]->place), "keepdim is True or False");
+    uint32_t dims = build_dims(front, scope, call, bound[1], rank);
+    Arg keepdim = bound[2] ? build_kind(front, scope, call, "keepdim", bound[2]) : (Arg){.kind = ARG_BOOL};
     return value_arg(ir_graph_reduce(front->job, front->graph, reduction, value, dims, keepdim.integer != 0, place),
                      place);
 }
 
 /* A number, a bool or a size becomes a constant of the dtype; a value gets an OP_CAST. */
 static Arg call_cast(Front *front, const Scope *scope, const Ast *call) {
-    const Ast **bound = bind(front, scope, call, cast_params, 2);
+    const Ast **bound = gen_bind(front, scope, call, cast_params, 2);
     Place place = gen_place(scope, call->place);
-    if (!bound[0]) refuse_missing(front, scope, call, "x");
-    if (!bound[1]) refuse_missing(front, scope, call, "dtype");
+    if (!bound[0]) gen_refuse_missing(front, scope, call, "x");
+    if (!bound[1]) gen_refuse_missing(front, scope, call, "dtype");
     if (bound[1]->kind != AST_NAME)
         ir_stop_at(front->job, STATUS_REJECTED, gen_place(scope, bound[1]->place),
-                   "cast needs a dtype, as in cast(x, f16)");
+                   "cast needs the name of a dtype, as in cast(x, f16)");
     DType dtype = gen_find_dtype(front, bound[1]->text, gen_place(scope, bound[1]->place));
     Arg arg = gen_build(front, scope, bound[0]);
     Kind kind = ir_dtype(dtype)->kind;
@@ -137,9 +85,9 @@ static Arg call_cast(Front *front, const Scope *scope, const Ast *call) {
 }
 
 static Arg call_arange(Front *front, const Scope *scope, const Ast *call) {
-    const Ast **bound = bind(front, scope, call, arange_params, 1);
+    const Ast **bound = gen_bind(front, scope, call, arange_params, 1);
     Place place = gen_place(scope, call->place);
-    if (!bound[0]) refuse_missing(front, scope, call, "n");
+    if (!bound[0]) gen_refuse_missing(front, scope, call, "n");
     Arg arg = gen_build(front, scope, bound[0]);
     Shape shape = {.rank = 1};
     shape.extent[0] = gen_arg_size(front, &arg, gen_place(scope, bound[0]->place), "the length of arange");
@@ -152,38 +100,43 @@ static Arg call_arange(Front *front, const Scope *scope, const Ast *call) {
 
 /* A size as an operand: within it / is exact, as in shapes, while x / y of two sizes is a true division elsewhere. */
 static Arg call_size(Front *front, const Scope *scope, const Ast *call) {
-    const Ast **bound = bind(front, scope, call, arange_params, 1);
+    const Ast **bound = gen_bind(front, scope, call, arange_params, 1);
     Place place = gen_place(scope, call->place);
-    if (!bound[0]) refuse_missing(front, scope, call, "n");
+    if (!bound[0]) gen_refuse_missing(front, scope, call, "n");
     Arg arg = gen_build(front, scope, bound[0]);
     return (Arg){.kind = ARG_SIZE, .place = place, .size = gen_arg_size(front, &arg, place, "a size")};
 }
 
 static Arg call_reshape(Front *front, const Scope *scope, const Ast *call) {
-    const Ast **bound = bind(front, scope, call, reshape_params, 2);
+    const Ast **bound = gen_bind(front, scope, call, reshape_params, 2);
     Place place = gen_place(scope, call->place);
-    if (!bound[0]) refuse_missing(front, scope, call, "x");
-    if (!bound[1]) refuse_missing(front, scope, call, "shape");
+    if (!bound[0]) gen_refuse_missing(front, scope, call, "x");
+    if (!bound[1]) gen_refuse_missing(front, scope, call, "shape");
     uint32_t value = build_value(front, scope, bound[0]);
     Arg list = gen_build(front, scope, bound[1]);
     Place at = gen_place(scope, bound[1]->place);
     if (list.kind != ARG_LIST)
-        ir_stop_at(front->job, STATUS_REJECTED, at, "a shape is a list of sizes, as in [B, C/G]");
+        ir_stop_at(front->job, STATUS_REJECTED, at, "a shape is one list of sizes, as in [B, C/G], found %s",
+                   gen_arg_name(&list));
     if (list.count > IR_MAX_RANK)
         ir_stop_at(front->job, STATUS_REJECTED, at, "a tensor has at most %d dims, found %u", IR_MAX_RANK, list.count);
     Shape shape = {.rank = (uint8_t)list.count};
-    for (uint32_t i = 0; i < list.count; i++)
+    for (uint32_t i = 0; i < list.count; i++) {
+        if (list.item[i].kind == ARG_NUMBER && list.item[i].integer == -1)
+            ir_stop_at(front->job, STATUS_REJECTED, list.item[i].place,
+                       "-1 is not worked out from the other extents: write the size itself, as in M*N");
         shape.extent[i] = gen_arg_size(front, &list.item[i], list.item[i].place, "an extent");
+    }
     return value_arg(ir_graph_reshape(front->job, front->graph, value, &shape, place), place);
 }
 
 static Arg call_numel(Front *front, const Scope *scope, const Ast *call) {
-    const Ast **bound = bind(front, scope, call, numel_params, 2);
+    const Ast **bound = gen_bind(front, scope, call, numel_params, 2);
     Place place = gen_place(scope, call->place);
-    if (!bound[0]) refuse_missing(front, scope, call, "x");
+    if (!bound[0]) gen_refuse_missing(front, scope, call, "x");
     const uint32_t of = build_value(front, scope, bound[0]); /* may move the values */
     Shape shape = front->graph->values.at[of].shape;
-    uint32_t dims = build_dims(front, scope, bound[1], shape.rank, place);
+    uint32_t dims = build_dims(front, scope, call, bound[1], shape.rank);
     bool overflow = false;
     Poly count = ir_poly_int(front->job, 1);
     for (uint32_t i = 0; i < shape.rank; i++)
@@ -228,17 +181,6 @@ static Arg inline_body(Front *front, const Scope *scope) {
     ir_stop(front->job, status);
 }
 
-static Arg *bind_function(Front *front, const Scope *scope, const Ast *call, const Function *function, bool *given) {
-    const Ast **bound = bind(front, scope, call, function->params, function->count);
-    Arg *args = IR_NEW_ARRAY(front->job, Arg, function->count);
-    for (uint32_t i = 0; i < function->count; i++) {
-        if (!bound[i] && function->required[i]) refuse_missing(front, scope, call, function->params[i]);
-        args[i] = bound[i] ? gen_build(front, scope, bound[i]) : function->defaults[i];
-        given[i] = bound[i] != NULL;
-    }
-    return args;
-}
-
 static Arg call_function(Front *front, const Scope *scope, const Ast *call, const Function *function) {
     Scope inner = {.caller = scope, .function = function, .call = call->place, .depth = scope ? scope->depth + 1 : 1};
     for (const Scope *at = scope; at; at = at->caller)
@@ -247,7 +189,7 @@ static Arg call_function(Front *front, const Scope *scope, const Ast *call, cons
     if (inner.depth > GEN_MAX_CALLS)
         ir_stop_at(front->job, STATUS_REJECTED, call->place, "functions call functions at most %d deep", GEN_MAX_CALLS);
     bool *given = IR_NEW_ARRAY(front->job, bool, function->count);
-    inner.args = bind_function(front, scope, call, function, given);
+    inner.args = gen_bind_function(front, scope, call, function, given);
     return inline_body(front, &inner);
 }
 
@@ -263,10 +205,22 @@ static uint32_t select_line(Front *front, Call *call, Place place) {
                        strcmp(call->args[i].text, function->defaults[i].text) == 0;
         if (same) return line;
     }
-    ir_error(front->job, place, "%s has no such mode", call->callee);
-    for (uint32_t line = call->line; line != IR_NONE; line = gen_composite_find(call->callee, count, line + 1))
-        ir_note(front->job, (Place){0, 0}, "there is %s", gen_composite_text(line));
-    ir_stop(front->job, STATUS_REJECTED);
+    Text modes = ir_text(front->job);
+    uint32_t mode = IR_NONE;
+    for (uint32_t line = call->line; line != IR_NONE; line = gen_composite_find(call->callee, count, line + 1)) {
+        const Function *function = gen_composite(front, line);
+        for (uint32_t i = 0; i < function->count; i++) {
+            if (function->defaults[i].kind != ARG_TEXT) continue;
+            ir_text_format(&modes, "%s\"%s\"", modes.count ? " or " : "", function->defaults[i].text);
+            mode = i;
+        }
+    }
+    IR_REQUIRE(front->job, mode != IR_NONE);
+    const Arg *given = &call->args[mode];
+    ir_stop_at(front->job, STATUS_REJECTED, given->place.count ? given->place : place, "%s of %s is %s, found %s%s%s",
+               call->params[mode], call->callee, ir_text_string(&modes),
+               given->kind == ARG_TEXT ? "\"" : gen_arg_name(given), given->kind == ARG_TEXT ? given->text : "",
+               given->kind == ARG_TEXT ? "\"" : "");
 }
 
 Arg gen_expand_call(Front *front, const Call *call, Place place) {
@@ -307,7 +261,7 @@ static Arg call_composite(Front *front, const Scope *scope, const Ast *ast, uint
     Call *call = IR_NEW(front->job, Call);
     *call = (Call){.callee = function->name, .line = line, .count = function->count, .params = function->params};
     call->given = IR_NEW_ARRAY(front->job, bool, function->count);
-    call->args = bind_function(front, scope, ast, function, call->given);
+    call->args = gen_bind_function(front, scope, ast, function, call->given);
     call->line = select_line(front, call, place);
     if (!front->expand) return value_arg(add_composite(front, call, place), place);
     Scope inner = {.caller = scope, .function = gen_composite(front, call->line), .args = call->args, .call = place};
@@ -317,24 +271,10 @@ static Arg call_composite(Front *front, const Scope *scope, const Ast *ast, uint
 /* ---- which one ---- */
 
 static _Noreturn void refuse_callee(Front *front, const Scope *scope, const Ast *call) {
-    static const struct {
-        const char *name, *advice;
-    } known[] = {
-        {"max", "amax(x, dim) reduces, maximum(a, b) is pointwise"},
-        {"min", "amin(x, dim) reduces, minimum(a, b) is pointwise"},
-        {"to", "write cast(x, f16)"},
-        {"float", "write cast(x, f32)"},
-        {"view", "write reshape(x, [B, N])"},
-        {"unsqueeze", "write x[:, None]"},
-        {"logical_not", "write ~"},
-        {"matmul", "matrix products are not in the language"},
-    };
-    Place place = gen_place(scope, call->place);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(call->text, known[i].name) == 0)
-            ir_stop_at(front->job, STATUS_REJECTED, place, "there is no %s: %s", call->text, known[i].advice);
-    if (gen_name_find(front, call->text))
-        ir_stop_at(front->job, STATUS_REJECTED, place, "'%s' is no function", call->text);
+    const char *advice = gen_advise_call(call->text);
+    if (advice && !gen_name_find(front, call->text))
+        gen_refuse(front, scope, call->place, "there is no %s: %s", call->text, advice);
+    if (gen_name_find(front, call->text)) gen_refuse(front, scope, call->place, "'%s' is no function", call->text);
     IR_LIST(const char *) words = {0};
     for (uint32_t op = 0; op < OP_PRIMITIVES; op++) *IR_PUSH(front->job, &words) = ir_op((Op)op)->name;
     for (uint32_t i = 0; i < REDUCTION_COUNT; i++)
@@ -343,8 +283,9 @@ static _Noreturn void refuse_callee(Front *front, const Scope *scope, const Ast 
         *IR_PUSH(front->job, &words) = gen_composite(front, line)->name;
     for (const char *const *more = (const char *const[]){"cast", "arange", "reshape", NULL}; *more; more++)
         *IR_PUSH(front->job, &words) = *more;
-    ir_stop_at(front->job, STATUS_REJECTED, place, "unknown operation '%s'%s", call->text,
-               gen_name_hint(front, call->text, 1u << SYMBOL_FUNCTION, words.at, words.count));
+    const char *near = gen_name_hint(front, call->text, 1u << SYMBOL_FUNCTION, words.at, words.count);
+    gen_refuse(front, scope, call->place, "unknown operation '%s'%s", call->text,
+               *near ? near : ": `normgen ops` lists them; one of your own stands under functions:");
 }
 
 Arg gen_build_call(Front *front, const Scope *scope, const Ast *ast) {

@@ -3,18 +3,21 @@
 
 #include "gen/front.h"
 
-static const char *const lines[] = {
-#define COMPOSITE(text) text,
+static const struct {
+    const char *text;
+    uint32_t row; /* line of the file */
+} lines[] = {
+#define COMPOSITE(text) {text, __LINE__},
 #include "ir/composites.def"
 #undef COMPOSITE
 };
 const uint32_t gen_composite_count = sizeof lines / sizeof *lines;
 
-const char *gen_composite_text(uint32_t line) { return lines[line]; }
+const char *gen_composite_text(uint32_t line) { return lines[line].text; }
 
 uint32_t gen_composite_find(const char *name, size_t count, uint32_t first) {
     for (uint32_t line = first; line < gen_composite_count; line++)
-        if (strncmp(lines[line], name, count) == 0 && lines[line][count] == '(') return line;
+        if (strncmp(lines[line].text, name, count) == 0 && lines[line].text[count] == '(') return line;
     return IR_NONE;
 }
 
@@ -50,11 +53,55 @@ Function gen_make_function(Front *front, const Ast *head, Ast *body, uint32_t li
     return function;
 }
 
+/* Columns of the file: the text stands behind COMPOSITE(", and each of its quotes behind a backslash. */
+_Noreturn static void refuse_row(Job *job, const char *text, uint32_t row, Place place, const char *why) {
+    uint32_t column = 12;
+    for (uint32_t i = 0; i < place.start && text[i]; i++) column += text[i] == '"' ? 2 : 1;
+    IR_BREACH(job, "ir/composites.def:%u:%u: %s", row, column, why);
+}
+
+_Noreturn void gen_refuse(Front *front, const Scope *scope, Place place, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    Text why = ir_text(front->job);
+    ir_text_vformat(&why, format, args);
+    va_end(args);
+    const char *text = ir_text_string(&why);
+    uint32_t line = scope ? scope->function->line : IR_NONE;
+    if (line != IR_NONE) refuse_row(front->job, lines[line].text, lines[line].row, place, text);
+    ir_stop_at(front->job, STATUS_REJECTED, place, "%s", text);
+}
+
+typedef struct Reading {
+    Front *front;
+    const char *text;
+    uint32_t line;
+    Function function;
+} Reading;
+
+static void read_line(Job *job, void *state) {
+    Reading *reading = state;
+    Ast *head, *body = gen_read_definition(job, reading->text, &head);
+    if (head->kind != AST_CALL)
+        ir_stop_at(job, STATUS_REJECTED, head->place, "expected NAME(parameters): expression");
+    reading->function = gen_make_function(reading->front, head, body, reading->line);
+}
+
+Function gen_read_composite(Front *front, const char *text, uint32_t line, uint32_t row) {
+    Reading reading = {.front = front, .text = text, .line = line};
+    const uint32_t before = ir_diagnostic_count(front->job);
+    Status status = ir_job_run(front->job, read_line, &reading);
+    if (status == STATUS_OK) return reading.function;
+    if (status != STATUS_REJECTED || ir_diagnostic_count(front->job) == before) ir_stop(front->job, status);
+    const Diagnostic error = *ir_diagnostic(front->job, before);
+    ir_drop_diagnostics(front->job, before); /* its place is in the table, not in the graph */
+    refuse_row(front->job, text, row, error.place, error.text);
+}
+
 Function *gen_composite(Front *front, uint32_t line) {
     if (!front->composites) front->composites = IR_NEW_ARRAY(front->job, Function *, gen_composite_count);
     if (front->composites[line]) return front->composites[line];
-    Ast *head, *body = gen_read_definition(front->job, lines[line], &head);
     Function *function = front->composites[line] = IR_NEW(front->job, Function);
-    *function = gen_make_function(front, head, body, line);
+    *function = gen_read_composite(front, lines[line].text, line, lines[line].row);
     return function;
 }

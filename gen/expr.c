@@ -41,9 +41,9 @@ static bool is_cut(const Parser *parser) {
 static const struct {
     const char *word, *advice;
 } foreign_words[] = {
-    {"and", "write & between bools"},
-    {"or", "write | between bools"},
-    {"not", "write ~ before a bool"},
+    {"and", "write (a > b) & (c > d), with the brackets"},
+    {"or", "write (a > b) | (c > d), with the brackets"},
+    {"not", "write ~(a > b)"},
     {"if", "write where(condition, a, b)"},
     {"else", "write where(condition, a, b)"},
     {"in", "write == or |"},
@@ -60,7 +60,8 @@ static _Noreturn void refuse(Parser *parser, const char *expected) {
     for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
         if (token.kind == TOKEN_NAME && strcmp(token.text, foreign_words[i].word) == 0)
             advice = foreign_words[i].advice;
-    if (token.kind == TOKEN_SYMBOL && strcmp(token.text, "=") == 0) advice = "write == to compare";
+    if (token.kind == TOKEN_SYMBOL && strcmp(token.text, "=") == 0)
+        advice = "write == to compare, and name the result by the key, as in y: x + 1";
     ir_error(parser->job, place, "expected %s, found %s%s%s", expected, describe(parser), advice ? ": " : "",
              advice ? advice : "");
     if (token.kind == TOKEN_END && is_cut(parser))
@@ -93,6 +94,7 @@ static Place join(Place first, Place last) { return (Place){first.start, last.st
 typedef struct Items {
     IR_LIST(Ast *) asts;
     IR_LIST(const char *) keywords;
+    IR_LIST(Place) keyword_places;
 } Items;
 
 static Ast *parse_index_item(Parser *parser) {
@@ -118,13 +120,14 @@ static Ast *parse_index_item(Parser *parser) {
     return range;
 }
 
-static Ast *parse_argument(Parser *parser, const char **keyword) {
+static Ast *parse_argument(Parser *parser, const char **keyword, Place *place) {
     *keyword = NULL;
     Ast *ast = parse_expression(parser);
     if (!at_symbol(parser, "=")) return ast;
     if (ast->kind != AST_NAME) refuse(parser, "')' or ','");
     advance(parser);
     *keyword = ast->text;
+    *place = ast->place;
     return parse_expression(parser);
 }
 
@@ -134,11 +137,13 @@ static Place parse_items(Parser *parser, Items *items, const char *close, bool i
     advance(parser);
     while (!at_symbol(parser, close)) {
         const char *keyword = NULL;
+        Place place = {0, 0};
         Ast *item = index      ? parse_index_item(parser)
-                    : keywords ? parse_argument(parser, &keyword)
+                    : keywords ? parse_argument(parser, &keyword, &place)
                                : parse_expression(parser);
         *IR_PUSH(parser->job, &items->asts) = item;
         *IR_PUSH(parser->job, &items->keywords) = keyword;
+        *IR_PUSH(parser->job, &items->keyword_places) = place;
         if (at_symbol(parser, close)) break;
         if (!at_symbol(parser, ",")) refuse(parser, ir_format(parser->job, "',' or '%s'", close));
         advance(parser);
@@ -176,6 +181,7 @@ static Ast *parse_name(Parser *parser) {
     ast->place = join(token.place, parse_items(parser, &items, ")", false, true));
     ast->item = items.asts.at;
     ast->keywords = items.keywords.at;
+    ast->keyword_places = items.keyword_places.at;
     ast->count = items.asts.count;
     return ast;
 }
@@ -202,7 +208,7 @@ static Ast *parse_primary(Parser *parser) {
         Ast *ast = parse_expression(parser);
         if (at_symbol(parser, ","))
             ir_stop_at(parser->job, STATUS_REJECTED, parser->token.place,
-                       "tuples are not in the language: a list is [a, b]");
+                       "tuples are not in the language: write a list, [a, b]");
         expect(parser, ")");
         parser->depth--;
         return ast;
@@ -349,7 +355,9 @@ Ast *gen_read_definition(Job *job, const char *text, Ast **head) {
     advance(&parser);
     *head = parse_postfix(&parser);
     expect(&parser, ":");
-    return parse_expression(&parser);
+    Ast *body = parse_expression(&parser);
+    if (parser.token.kind != TOKEN_END) refuse(&parser, "an operator or the end");
+    return body;
 }
 
 void gen_check_name(Job *job, const char *name, size_t count, Place place, const char *what) {

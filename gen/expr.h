@@ -62,6 +62,7 @@ typedef struct Ast {
     Op *ops;               /* CHAIN: ops[i] joins item[i] to what is before it */
     Place *op_places;      /* CHAIN */
     const char **keywords; /* CALL: of each item, NULL for a positional one */
+    Place *keyword_places; /* CALL */
 } Ast;
 
 /* The whole scalar as one expression; what: "an expression", "a type", for messages. */

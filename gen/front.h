@@ -91,6 +91,10 @@ Symbol *gen_name_find(const Front *front, const char *name);
  * near. */
 const char *gen_name_hint(const Front *front, const char *name, uint32_t kinds, const char *const *more,
                           uint32_t more_count);
+/* A mistake in an expression, at a place of its own text: the graph's, or of a line of composites.def, which is a bug
+ * of normgen and said to be one, with the line of the table. (gen/composites.c) */
+_Noreturn void gen_refuse(Front *front, const Scope *scope, Place place, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Runs work so that an error in it leaves work alone; false when it was left. Other stops go on. */
 bool gen_attempt(Job *job, void (*work)(Job *job, void *state), void *state);
 void gen_warn(const Front *front, Place place, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -118,6 +122,21 @@ uint32_t gen_arg_value(Front *front, const Arg *arg, const DType *want, Place pl
 Poly gen_arg_size(Front *front, const Arg *arg, Place place, const char *what);
 Arg gen_apply(Front *front, Op op, const Arg *args, uint32_t count, Place place, bool composite);
 
+/* The kind of an operand, for messages: "a tensor". */
+const char *gen_arg_name(const Arg *arg);
+
+/* bind.c */
+/* The argument of each parameter, NULL where none is given. */
+const Ast **gen_bind(Front *front, const Scope *scope, const Ast *call, const char *const *params, uint32_t count);
+_Noreturn void gen_refuse_missing(Front *front, const Scope *scope, const Ast *call, const char *param);
+/* Refuses an argument that is not of the kind that the parameter's name says. */
+void gen_check_kind(Front *front, const Scope *scope, const Ast *call, const char *param, const Arg *arg, Place place);
+/* The dims that a `dim` of the right kind names, as a bit mask; None: all. */
+uint32_t gen_dims_of(Front *front, const Arg *arg, uint32_t rank, Place place);
+/* The operands for a function's or composite's parameters, defaults where none is given; those of a composite are of
+ * the kind that the parameter's name says. */
+Arg *gen_bind_function(Front *front, const Scope *scope, const Ast *call, const Function *function, bool *given);
+
 /* build.c, call.c */
 Arg gen_build(Front *front, const Scope *scope, const Ast *ast);
 Arg gen_build_call(Front *front, const Scope *scope, const Ast *ast);
@@ -130,6 +149,8 @@ Arg gen_expand_call(Front *front, const Call *call, Place place);
 
 /* composites.c */
 Function *gen_composite(Front *front, uint32_t line);
+/* One line of the table, which stands in this row of its file. */
+Function gen_read_composite(Front *front, const char *text, uint32_t line, uint32_t row);
 uint32_t gen_composite_find(const char *name, size_t count,
                             uint32_t first); /* first line at or after first, or IR_NONE */
 extern const uint32_t gen_composite_count;

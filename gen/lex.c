@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gen/advice.h"
 #include "gen/expr.h"
 #include "ir/text.h"
 
@@ -56,16 +57,27 @@ bool gen_read_number(Job *job, const char *bytes, size_t count, double *number, 
 _Noreturn static void refuse_number(Lexer *lexer, Place place) {
     const char *bytes = lexer->bytes + place.start,
                *what = "write digits, a point with digits on both sides, an exponent, as in 12, 0.5 or 1e-5";
-    uint32_t digits = 0;
+    uint32_t digits = 0, most = place.count < 40 ? place.count : 40;
     double number;
+    int64_t integer;
+    bool whole;
     while (digits < place.count && is_digit(bytes[digits])) digits++;
+    if (most > 1 && strchr("fFhdlLu", bytes[most - 1]) &&
+        gen_read_number(lexer->job, bytes, most - 1, &number, &integer, &whole))
+        what = ir_format(lexer->job, "a number has no suffix, since it takes the dtype of what it meets: write %.*s",
+                         (int)most - 1, bytes);
+    else if (digits > 0 && digits < place.count && is_letter(bytes[digits]) && strchr("xXeE_", bytes[digits]) == NULL)
+        what = ir_format(lexer->job, "a product needs its sign: write %.*s * %.*s", (int)digits, bytes,
+                         (int)(most - digits), bytes + digits);
+    else if (digits > 0 && digits < place.count && strchr("xX", bytes[digits]) &&
+             (digits + 1 == place.count || !is_digit(bytes[digits + 1])))
+        what = ir_format(lexer->job, "a product needs its sign: write %.*s * x", (int)digits, bytes);
     if (digits == place.count && bytes[0] != '0')
         what = "a whole number stays below 2^63; 1e20 is a number of another kind";
     else if (digits < place.count && is_digit(bytes[0]) && ir_read_double(lexer->job, bytes, place.count, &number) &&
              isinf(number))
         what = "a number stays below 1.8e308; write inf";
-    ir_stop_at(lexer->job, STATUS_REJECTED, place, "'%.*s' is no number here: %s",
-               (int)(place.count < 40 ? place.count : 40), bytes, what);
+    ir_stop_at(lexer->job, STATUS_REJECTED, place, "'%.*s' is no number here: %s", (int)most, bytes, what);
 }
 
 static Token lex_number(Lexer *lexer) {
@@ -118,6 +130,11 @@ static const struct {
     {"<<", "shifts are not in the language"},
     {">>", "shifts are not in the language"},
     {":=", "give it a node of its own"},
+    {"+=", "a node is computed once: give the result a name of its own"},
+    {"-=", "a node is computed once: give the result a name of its own"},
+    {"*=", "a node is computed once: give the result a name of its own"},
+    {"/=", "a node is computed once: give the result a name of its own"},
+    {"->", "an arrow is not in the language"},
     {"@", "matrix products are not in the language"},
     {"^", "write ** for a power"},
     {"!", "write ~ for not, != for unequal"},
@@ -139,15 +156,41 @@ static bool starts(const Lexer *lexer, const char *text) {
     return lexer->stop - lexer->at >= count && memcmp(lexer->bytes + lexer->at, text, count) == 0;
 }
 
+static const char *copy_word(Lexer *lexer, uint32_t start, uint32_t stop) {
+    return ir_copy_text(lexer->job, lexer->bytes + start, stop - start);
+}
+
+static uint32_t word_end(const Lexer *lexer, uint32_t at) {
+    while (at < lexer->stop && (is_letter(lexer->bytes[at]) || is_digit(lexer->bytes[at]))) at++;
+    return at;
+}
+
+/* x.sum(), x.T and torch.exp(x). */
 static _Noreturn void refuse_dot(Lexer *lexer) {
-    uint32_t start = lexer->at, stop = start + 1;
-    while (stop < lexer->stop && (is_letter(lexer->bytes[stop]) || is_digit(lexer->bytes[stop]))) stop++;
+    uint32_t start = lexer->at, before = start, stop = word_end(lexer, start + 1);
+    while (before > 0 && (is_letter(lexer->bytes[before - 1]) || is_digit(lexer->bytes[before - 1]))) before--;
     Place place = {start, stop - start};
-    if (stop > start + 1 && is_letter(lexer->bytes[start + 1]))
-        ir_stop_at(lexer->job, STATUS_REJECTED, place, "methods are not in the language: write %.*s(x), not x.%.*s()",
-                   (int)(stop - start - 1 < 40 ? stop - start - 1 : 40), lexer->bytes + start + 1,
-                   (int)(stop - start - 1 < 40 ? stop - start - 1 : 40), lexer->bytes + start + 1);
-    ir_stop_at(lexer->job, STATUS_REJECTED, place, "a number has digits on both sides of its point, as in 0.5");
+    if (stop == start + 1 || !is_letter(lexer->bytes[start + 1]))
+        ir_stop_at(lexer->job, STATUS_REJECTED, place, "a number has digits on both sides of its point, as in 0.5");
+    const char *word = copy_word(lexer, start + 1, stop);
+    if (gen_is_module(copy_word(lexer, before, start))) {
+        uint32_t last = start + 1;
+        for (uint32_t next = stop;
+             next + 1 < lexer->stop && lexer->bytes[next] == '.' && is_letter(lexer->bytes[next + 1]);) {
+            last = next + 1;
+            next = stop = word_end(lexer, last);
+        }
+        ir_stop_at(lexer->job, STATUS_REJECTED, place,
+                   "there are no modules: write %.40s without what stands before it", copy_word(lexer, last, stop));
+    }
+    while (stop < lexer->stop && is_space(lexer->bytes[stop])) stop++;
+    bool call = stop < lexer->stop && lexer->bytes[stop] == '(';
+    const char *advice = call ? gen_advise_call(word) : gen_advise_attribute(word);
+    if (advice)
+        ir_stop_at(lexer->job, STATUS_REJECTED, place, "'.%.40s%s' is not in the language: %s", word, call ? "()" : "",
+                   advice);
+    ir_stop_at(lexer->job, STATUS_REJECTED, place, "methods are not in the language: write %.40s(x), not x.%.40s()",
+               word, word);
 }
 
 static Token lex_symbol(Lexer *lexer) {

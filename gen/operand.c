@@ -5,7 +5,7 @@
 
 #include "gen/front.h"
 
-static const char *arg_name(const Arg *arg) {
+const char *gen_arg_name(const Arg *arg) {
     static const char *const names[] = {"None",   "a tensor", "a number", "a size", "an expression of numbers",
                                         "a bool", "a string", "a list"};
     return names[arg->kind];
@@ -57,7 +57,7 @@ uint32_t gen_arg_value(Front *front, const Arg *arg, const DType *want, Place pl
     case ARG_BOOL: return ir_graph_const(front->job, front->graph, DTYPE_BOOL, 0, arg->integer, place);
     default: break;
     }
-    ir_stop_at(front->job, STATUS_REJECTED, place, "expected a tensor or a number, found %s", arg_name(arg));
+    ir_stop_at(front->job, STATUS_REJECTED, place, "expected a tensor or a number, found %s", gen_arg_name(arg));
 }
 
 /* ---- sizes ---- */
@@ -135,7 +135,7 @@ Poly gen_arg_size(Front *front, const Arg *arg, Place place, const char *what) {
         if (known) return combine(front, arg->op, item[0], item[1], place);
     }
     ir_stop_at(front->job, STATUS_REJECTED, place,
-               "expected %s made of whole numbers, dims, + - * and exact /, found %s", what, arg_name(arg));
+               "expected %s made of whole numbers, dims, + - * and exact /, found %s", what, gen_arg_name(arg));
 }
 
 /* ---- operators ---- */
@@ -197,7 +197,7 @@ Arg gen_apply(Front *front, Op op, const Arg *args, uint32_t count, Place place,
     for (uint32_t i = 0; i < count; i++) {
         if (args[i].kind == ARG_NONE || args[i].kind == ARG_TEXT || args[i].kind == ARG_LIST)
             ir_stop_at(front->job, STATUS_REJECTED, place, "%s takes tensors and numbers, found %s",
-                       *ir_op(op)->symbol ? ir_op(op)->symbol : ir_op(op)->name, arg_name(&args[i]));
+                       *ir_op(op)->symbol ? ir_op(op)->symbol : ir_op(op)->name, gen_arg_name(&args[i]));
         weak = weak && gen_arg_is_weak(&args[i]);
     }
     if (weak) return weak_op(front, op, args, count, place);

@@ -146,7 +146,8 @@ static _Noreturn void refuse_op(Job *job, const Graph *graph, Op op, const uint3
     for (uint32_t i = 0; i < ir_op(op)->arity; i++) {
         ir_text_format(&text, "%s%s", i ? ", " : "", type_text(job, graph, args[i]));
     }
-    const char *wanted = ir_op(op)->rule == RULE_WHERE ? "its condition must be bool" : "its operands must be bool";
+    const char *wanted = ir_op(op)->rule == RULE_WHERE ? "its condition must be bool, as in x > 0"
+                                                       : "its operands must be bool, as in x > 0";
     ir_error(job, place, "%s cannot take these operands: %s", spelling(op), wanted);
     ir_note(job, place, "found %s", ir_text_string(&text));
     ir_stop(job, STATUS_REJECTED);
@@ -260,8 +261,9 @@ static void apply_item(Job *job, const Graph *graph, const Item *item, Poly exte
     case ITEM_GATHER: {
         const Value *index = &graph->values.at[item->index];
         if (ir_dtype(index->dtype)->kind != KIND_INT) {
-            ir_stop_at(job, STATUS_REJECTED, place, "an index must be an integer tensor, found %s",
-                       type_text(job, graph, item->index));
+            ir_stop_at(job, STATUS_REJECTED, place, "an index must be an integer tensor, found %s%s",
+                       type_text(job, graph, item->index),
+                       index->dtype == DTYPE_BOOL ? ": where(mask, x, 0) keeps the shape" : "");
         }
         for (uint32_t i = 0; i < index->shape.rank; i++) push_extent(job, shape, index->shape.extent[i], place);
         break;

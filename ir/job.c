@@ -373,6 +373,11 @@ void ir_stop_on_errors(Job *job) {
 uint32_t ir_error_count(const Job *job) { return job->errors + (job->out_of_memory ? 1 : 0); }
 uint32_t ir_diagnostic_count(const Job *job) { return job->diagnostics.count + (job->out_of_memory ? 1 : 0); }
 
+void ir_drop_diagnostics(Job *job, uint32_t first) {
+    while (job->diagnostics.count > first)
+        if (job->diagnostics.at[--job->diagnostics.count].severity == SEVERITY_ERROR) job->errors--;
+}
+
 const Diagnostic *ir_diagnostic(const Job *job, uint32_t index) {
     if (index < job->diagnostics.count) return &job->diagnostics.at[index];
     return &memory_diagnostic;

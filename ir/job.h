@@ -119,6 +119,8 @@ void ir_stop_on_errors(Job *job); /* stops with STATUS_REJECTED if there was an 
 uint32_t ir_error_count(const Job *job);
 uint32_t ir_diagnostic_count(const Job *job);
 const Diagnostic *ir_diagnostic(const Job *job, uint32_t index);
+/* Forgets the diagnostics from this index on: of an attempt whose failure is said in other words. */
+void ir_drop_diagnostics(Job *job, uint32_t first);
 /* 1-based line and column (in characters of UTF-8) of a byte of the source. */
 void ir_locate(const Job *job, uint32_t offset, uint32_t *line, uint32_t *column);
 /* All diagnostics as people read them: file:line:col: error: text, the line, a caret, notes. Needs no run around it;

@@ -183,12 +183,22 @@ static uint32_t edit_distance(const char *a, uint32_t a_count, const char *b, ui
     return rows[a_count % 3][b_count];
 }
 
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+static bool differs_in_case(const char *a, const char *b) {
+    size_t i = 0;
+    while (a[i] && lower(a[i]) == lower(b[i])) i++;
+    return i > 0 && a[i] == b[i];
+}
+
 const char *ir_near_miss(Job *job, const char *word, const char *const *candidates, uint32_t count) {
     (void)job;
     size_t length = strlen(word);
     if (length > MAX_WORD) return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (differs_in_case(word, candidates[i])) return candidates[i];
     const char *nearest = NULL;
-    uint32_t limit = length < 3 ? 1 : length < 6 ? 2 : 3;
+    uint32_t limit = length < 5 ? 1 : length < 8 ? 2 : 3; /* of a short word most of the letters stay */
     for (uint32_t i = 0; i < count; i++) {
         size_t other = strlen(candidates[i]);
         if (other > MAX_WORD) continue;

@@ -77,7 +77,10 @@ static void dims_from_tensors(Cli *cli, Run *run) {
     for (uint32_t k = 0; k < run->opened.facts.inputs; k++) {
         const StTensor *from = run->inputs[k].from;
         ng_arg arg = cli_arg(cli, &run->opened, NG_INPUT, k);
-        for (int axis = 0; from && axis < arg.rank && axis < from->rank; axis++) {
+        if (from && from->rank != arg.rank)
+            cli_fail(cli, NG_USAGE, "input %s has %d dim%s, the tensor %s in %s has %d", arg.name, arg.rank,
+                     arg.rank == 1 ? "" : "s", from->name, run->inputs[k].file, from->rank);
+        for (int axis = 0; from && axis < arg.rank; axis++) {
             int32_t dim = arg.extent_dim[axis];
             if (dim < 0 || (run->dims_from[dim] && strcmp(run->dims_from[dim], "tensors") != 0)) continue;
             if (run->dims_from[dim] && run->dims[dim] != from->shape[axis])

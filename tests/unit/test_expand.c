@@ -52,7 +52,7 @@ static const char *const pairs[][2] = {
     {"layer_norm(x)", "(x - mean(x, -1, True)) * rsqrt(var(x, -1, 0, True) + 1e-5)"},
     {"layer_norm(x, w, b, eps)", "(x - mean(x, -1, True)) * rsqrt(var(x, -1, 0, True) + eps) * w + b"},
     {"layer_norm(x, bias=b, dim=[-2, -1])", "(x - mean(x, [0, 1], True)) * rsqrt(var(x, [0, 1], 0, True) + 1e-5) + b"},
-    {"layer_norm(x, 2, 1)", "(x - mean(x, -1, True)) * rsqrt(var(x, -1, 0, True) + 1e-5) * 2 + 1"},
+    {"layer_norm(x, w, b, 2)", "(x - mean(x, -1, True)) * rsqrt(var(x, -1, 0, True) + 2) * w + b"},
     {"rms_norm(x, w, eps)", "x * rsqrt(sum(x * x, -1, True) * (1 / N) + eps) * w"},
     {"rms_norm(x, eps=1e-6)", "x * rsqrt(sum(x * x, -1, True) * (1 / N) + 1e-6)"},
     {"l2_norm(x, eps=1e-6)", "x * rsqrt(sum(x * x, -1, True) + 1e-6)"},

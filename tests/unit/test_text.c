@@ -128,6 +128,8 @@ static void near_misses(Job *job, void *state) {
     assert_string_equal(ir_near_miss(job, "smu", words, 5), "sum");
     assert_null(ir_near_miss(job, "cross_entropy", words, 5));
     assert_null(ir_near_miss(job, "", words, 5));
+    assert_string_equal(ir_near_miss(job, "SUM", words, 5), "sum");
+    assert_null(ir_near_miss(job, "sun_", words, 5)); /* of a short word most of the letters stay */
     char *long_word = ir_alloc(job, 100001);
     memset(long_word, 'a', 100000);
     assert_null(ir_near_miss(job, long_word, words, 5));
