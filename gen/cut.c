@@ -10,12 +10,11 @@
  * Equal are trees of the same operations on loads of the same elements, the axes of one nest standing for those of the
  * other; what the first nest stores in a tmp and the later one loads is equal too. */
 #include "gen/cut.h"
+#include "gen/breakpoints.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
 
 #include <string.h>
-
-#define DEFAULT_STATEMENTS 256
 
 typedef struct Reader { /* a later nest that loads the value */
     uint32_t nest, stmt;
@@ -335,7 +334,7 @@ static void tell_rest(Job *job, Unit *unit, int64_t limit) {
 void gen_cut(Job *job, Unit *unit) {
     const char *mode = gen_knob_text(&unit->options, KNOB_CUT, NULL);
     int64_t limit = gen_knob_int(&unit->options, KNOB_CUT_STATEMENTS, NULL);
-    if (!limit) limit = DEFAULT_STATEMENTS;
+    if (!limit) limit = GEN_CUT_STATEMENTS;
     if (!mode || strcmp(mode, "off") != 0) {
         while (cut_one(job, unit, limit)) gen_fuse(job, unit); /* nests that were too long together may be joined now */
         tell_rest(job, unit, limit);

@@ -10,15 +10,13 @@
  * Gates: equal axes and maps; the nest graph stays acyclic; memory overwritten in place is read by the store's map
  * alone, before the store, which comes behind all that may read it again; at most `fuse_statements` statements and
  * `fuse_reads` full reads. */
+#include "gen/breakpoints.h"
 #include "gen/gen.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
 #include "gen/partial.h"
 
 #include <string.h>
-
-#define DEFAULT_STATEMENTS 256
-#define DEFAULT_READS 10
 
 typedef struct Gate { /* why two nests are not joined; name NULL: they are not linked, or they can be */
     const char *name;
@@ -380,8 +378,8 @@ void gen_fuse(Job *job, Unit *unit) {
     Fuse fuse = {.job = job, .unit = unit, .prog = unit->prog};
     fuse.statements = gen_knob_int(&unit->options, KNOB_FUSE_STATEMENTS, NULL);
     fuse.reads = gen_knob_int(&unit->options, KNOB_FUSE_READS, NULL);
-    if (!fuse.statements) fuse.statements = DEFAULT_STATEMENTS;
-    if (!fuse.reads) fuse.reads = DEFAULT_READS;
+    if (!fuse.statements) fuse.statements = GEN_FUSE_STATEMENTS;
+    if (!fuse.reads) fuse.reads = GEN_FUSE_READS;
     uint32_t count = unit->prog->nests.count; /* from here on this and that of the bufs only fall */
     fuse.writer = IR_NEW_ARRAY(job, uint32_t, unit->prog->bufs.count + 1);
     fuse.after = IR_NEW_ARRAY(job, bool, (size_t)count *count + 1);

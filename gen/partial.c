@@ -11,6 +11,7 @@
  * The kept axes make a slot of the ws: its layout is the parts, then the kept axes, which an OUTER nest has by falling
  * stride. */
 #include "gen/partial.h"
+#include "gen/breakpoints.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
 #include "gen/schedule.h"
@@ -35,9 +36,8 @@ static int64_t knob_or(const GenOptions *options, KnobId id, const char *kernel,
     return forced ? forced : otherwise;
 }
 
-/* Rows that leave most SMs idle while one CTA each walks them, and long enough that two more launches (about 2 us each)
- * are soon won back: a CTA alone moves some 100 GB/s, so 128 K elements of 2 bytes take it about 3 us. Rows of unknown
- * number are taken for many, rows of unknown length for short, but for a single row. */
+/* Rows that leave most SMs idle while one CTA each walks them, and long enough that two more launches are soon won
+ * back. Rows of unknown number are taken for many, rows of unknown length for short, but for a single row. */
 static bool is_split_row(Job *job, const Unit *unit, const Nest *nest) {
     const GenOptions *options = &unit->options;
     const char *mode = gen_knob_text(options, KNOB_SPLIT, nest->name);
@@ -47,8 +47,8 @@ static bool is_split_row(Job *job, const Unit *unit, const Nest *nest) {
     int64_t rows = hinted_extent(job, unit->prog, nest, ir_nest_row_mask(nest));
     int64_t columns = hinted_extent(job, unit->prog, nest, ir_nest_inner_mask(nest));
     if (columns < 0 && rows == 1) return true;
-    return rows >= 0 && rows <= knob_or(options, KNOB_SPLIT_ROWS, nest->name, target->sms / 4) &&
-           columns >= knob_or(options, KNOB_SPLIT_COLUMNS, nest->name, 131072);
+    return rows >= 0 && rows <= knob_or(options, KNOB_SPLIT_ROWS, nest->name, target->sms / GEN_SPLIT_ROWS) &&
+           columns >= knob_or(options, KNOB_SPLIT_COLUMNS, nest->name, GEN_SPLIT_COLUMNS);
 }
 
 /* Known at launch only. */

@@ -4,6 +4,7 @@
  *   breaks  nothing; Prog is left alone
  * What no strategy covers yet stops the job with STATUS_UNAVAILABLE at its place. */
 #include "gen/schedule.h"
+#include "gen/breakpoints.h"
 #include "gen/nests.h"
 #include "gen/workspace.h"
 
@@ -285,7 +286,7 @@ static void plan_columns(Planner *p) {
     p->step->fixed_columns = product;
     p->columns = product >= 0 ? product : most;
     p->guess = p->columns >= 0 ? p->columns : hinted >= 0 ? hinted : 4096;
-    p->step->column64 = p->columns < 0 || p->columns >= (int64_t)1 << 30;
+    p->step->column64 = p->columns < 0 || p->columns >= GEN_OFFSETS;
 }
 
 static void mark_elements(Planner *p) {

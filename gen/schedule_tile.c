@@ -1,5 +1,6 @@
 /* In: a nest. Out: the form of each access, the strategy and the tile. Defaults follow measurements on an H200 (bf16
  * rows, graph replay, share of a copy's speed); a forced knob replaces its default or stops the job with the reason. */
+#include "gen/breakpoints.h"
 #include "gen/nests.h"
 #include "gen/schedule.h"
 
@@ -53,7 +54,7 @@ static bool needs_index64(const Planner *p, const Access *access) {
         if (ir_mul_overflows(llabs(access->stride[a].value), extent, &step)) return true;
         if (ir_add_overflows(reach, step, &reach)) return true;
     }
-    return reach >= (int64_t)1 << 30;
+    return reach >= GEN_OFFSETS;
 }
 
 /* A load of stride 0 along columns happens once a row, also of a row without columns, whose tensor is not there; that
@@ -170,9 +171,6 @@ static void plan_vector(Planner *p) {
 
 /* ---- rows ---- */
 
-/* Elements a thread. Two sums of which one needs the other (LayerNorm) pay for each barrier twice, so their threads do
- * more from 2048 columns on: 4096 with 128 threads 0.97 of a copy, with 256 0.74 to 0.87. Costly work is unrolled once
- * an element: add, LayerNorm and GELU of 2048 columns with 32 take NVRTC 210 ms a kernel, with 16 about 130. */
 static int elements_a_thread(const Planner *p) {
     uint32_t sums = 0;
     bool costly = false;
@@ -186,7 +184,8 @@ static int elements_a_thread(const Planner *p) {
         }
     for (uint32_t i = 0; i < p->nest->stmts.count; i++)
         if (p->element[i] && gen_op_cost(p->nest->stmts.at[i].op) > 0) costly = true;
-    return p->guess > (costly ? 8192 : sums > 1 ? 1024 : 4096) ? 32 : 16;
+    const int most = costly ? GEN_LONG_ROW_OF_COSTLY : sums > 1 ? GEN_LONG_ROW_OF_SUMS : GEN_LONG_ROW;
+    return p->guess > most ? 32 : 16;
 }
 
 static int round_threads(int64_t threads) {
@@ -198,11 +197,9 @@ static int round_threads(int64_t threads) {
     return power;
 }
 
-/* Threads a row. Rows of at most 256 elements take one access a thread within a warp (qk-norm of 128 columns: 16
- * threads of 8 elements 0.993 of a copy, 8 threads 0.83 to 0.98). */
 static int default_row_threads(const Planner *p, int elements) {
     int64_t guess = p->guess < 1 ? 1 : p->guess;
-    if (guess <= 512) {
+    if (guess <= GEN_SHORT_ROW) {
         int threads = round_threads((guess + p->step->tile.vector - 1) / p->step->tile.vector);
         return threads > 32 ? 32 : threads;
     }
@@ -211,12 +208,11 @@ static int default_row_threads(const Planner *p, int elements) {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Bytes of registers that kept values may take a thread: half of what is there at so many threads a CTA. */
-static int64_t kept_limit(int threads) { return threads > 512 ? 128 : 192; }
+static int64_t kept_limit(int threads) { return threads > 512 ? GEN_KEPT_BYTES_LARGE : GEN_KEPT_BYTES; }
 
 static bool fits_registers(const Planner *p, int threads, int chunks) {
     int64_t elements = (int64_t)chunks * p->step->tile.vector;
-    return threads <= 1024 && elements <= 64 && elements * p->kept_bytes <= kept_limit(threads);
+    return threads <= GEN_ROW_THREADS && elements <= 64 && elements * p->kept_bytes <= kept_limit(threads);
 }
 
 /* Whether rows fit, and with which threads a row and chunks. Costly values are kept where that fits too. */
@@ -233,7 +229,7 @@ static bool plan_registers(Planner *p) {
             gen_plan_phases(p);
             if (fits_registers(p, tile->row_threads, tile->chunks)) return true;
         }
-        if (p->guess <= 512) break;
+        if (p->guess <= GEN_SHORT_ROW) break;
     }
     return false;
 }
@@ -290,8 +286,6 @@ static int64_t loaded_bytes(const Planner *p, const Phase *phase) {
 
 /* ---- columns ---- */
 
-#define MOST_SHARED 49152 /* bytes that a launch has without asking */
-
 static int power_up_to(int64_t wanted, int most) {
     int power = 1;
     while (power < wanted && power < most) power *= 2;
@@ -323,7 +317,7 @@ static int default_min_ctas(const Planner *p) {
         if (held > bytes) bytes = held;
     }
     if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
-    int threads = bytes <= 96 ? 1024 : bytes <= 208 ? 768 : 512;
+    int threads = bytes <= GEN_HELD_LITTLE ? 1024 : bytes <= GEN_HELD_MUCH ? 768 : 512;
     int ctas = threads / tile->threads;
     return ctas < 1 ? 1 : ctas > 16 ? 16 : ctas;
 }
@@ -353,14 +347,14 @@ static void check_columns(Planner *p) {
     if (tile->threads % 32 || tile->threads > 1024)
         refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has whole warps and at most 1024 threads");
     if (tile->chunks > 64) refuse_knob(p, KNOB_CHUNKS, tile->chunks, "at most 64 rows are unrolled");
-    if (accumulator_bytes(p) * tile->threads > MOST_SHARED)
+    if (accumulator_bytes(p) * tile->threads > GEN_SHARED)
         refuse_knob(p, KNOB_ROWS, tile->rows, "the sums of its groups take more than 48 KB");
 }
 
 /* Rows of a trip: their loads are in the air together, 96 bytes a thread. */
 static int default_trip(Planner *p) {
     int trip = 8;
-    while (trip > 1 && trip_bytes(p, trip) > 96) trip /= 2;
+    while (trip > 1 && trip_bytes(p, trip) > GEN_TRIP_BYTES) trip /= 2;
     return trip;
 }
 
@@ -376,7 +370,7 @@ static void plan_columns(Planner *p) {
     tile->vector = full_vector(p);
     gen_plan_phases(p);
     tile->rows = finalize ? 32 : 8;
-    while (tile->rows > 1 && accumulator_bytes(p) * lanes * tile->rows > MOST_SHARED) tile->rows /= 2;
+    while (tile->rows > 1 && accumulator_bytes(p) * lanes * tile->rows > GEN_SHARED) tile->rows /= 2;
     tile->chunks = default_trip(p);
     tile->threads = lanes * tile->rows;
     p->full_columns = lanes * tile->vector;
@@ -456,16 +450,14 @@ static int phase_cost(const Planner *p, uint32_t phase) {
     return cost;
 }
 
-/* Costly phases are a loop whose trips have at most so many instructions of costly ops, since NVRTC takes 0.12 ms for
- * each: add, LayerNorm and GELU of 4096 columns take it 139 ms a kernel unrolled, 116 ms in two trips. */
-enum { TRIP_COST = 320 };
-
+/* Costly phases are a loop whose trips have few instructions of costly ops. */
 static void plan_unroll(Planner *p) {
     const Tile *tile = &p->step->tile;
     const bool by_rows = p->step->strategy != STRATEGY_POINTWISE && !gen_by_columns(p->step->strategy);
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
         int access = phase_cost(p, q) * tile->vector, trips = 1;
-        while (by_rows && trips < tile->chunks && (tile->chunks % trips || access * (tile->chunks / trips) > TRIP_COST))
+        while (by_rows && trips < tile->chunks &&
+               (tile->chunks % trips || access * (tile->chunks / trips) > GEN_TRIP_COST))
             trips++;
         p->step->phases[q].unroll = tile->chunks / trips;
     }

@@ -1,6 +1,7 @@
 /* Graph texts on a device. Contract: the header. */
 #include "tests/support/device_case.h"
 
+#include "runtime/host_sanitize.h"
 #include "tests/support/generate.h"
 
 #include <stdio.h>
@@ -70,6 +71,30 @@ bool device_cases_build(DeviceCase *const *cases, uint32_t count, const Devices 
     if (status) printf("not built: %s\n", ir_text_string(&why));
     ir_job_free(job);
     return !status;
+}
+
+static void say_dims(Text *text, const RtProgram *program, const int64_t *any) {
+    for (uint32_t a = 0; a < program->any_count; a++)
+        ir_text_format(text, "%s%s=%lld", a ? " " : "", program->graph->dims.at[program->any[a]].name,
+                       (long long)any[a]);
+}
+
+bool device_case_try(Job *job, const DeviceCase *own, const Devices *devices, const int64_t *any, LaunchTrial *trial) {
+    enum { BORDER = 256 };
+    Text why = ir_text(job), dims = ir_text(job);
+    trial->job = job;
+    trial->unit = &own->unit;
+    trial->program = own->program;
+    trial->module = own->module;
+    trial->devices = devices->at;
+    trial->device_count = devices->count;
+    trial->any = any;
+    trial->border = RT_ADDRESS_SANITIZER && !devices->cuda ? 0 : BORDER;
+    Status status = launch_trial_run(trial, &why);
+    if (!status || (status == STATUS_USAGE && launch_refuses_dims(ir_text_string(&why)))) return true;
+    say_dims(&dims, own->program, any);
+    printf("FAILED with %s: status %d: %s\n%s\n", ir_text_string(&dims), (int)status, ir_text_string(&why), own->text);
+    return false;
 }
 
 void device_case_move(DeviceCase *own, RtDevice *device) {

@@ -2,7 +2,7 @@
 #ifndef TESTS_DEVICE_CASE_H
 #define TESTS_DEVICE_CASE_H
 
-#include "runtime/launch.h"
+#include "tests/support/launch_trial.h"
 
 typedef struct DeviceCase {
     Job *job;
@@ -31,6 +31,11 @@ void devices_close(Devices *devices);
 DeviceCase *device_case_create(const char *text, const char *sets);
 /* Builds and loads those that were generated; false with words on standard output. */
 bool device_cases_build(DeviceCase *const *cases, uint32_t count, const Devices *devices);
+/* Runs a case at these values of its any dims: trial->random is set, and what else it is to do; the rest is filled in
+ * here. False with words on standard output where a run was wrong; where the case refuses the dims nothing is
+ * launched. What is made lives in the job. */
+bool device_case_try(Job *job, const DeviceCase *device_case, const Devices *devices, const int64_t *any,
+                     LaunchTrial *trial);
 /* Puts the program on another of the devices. */
 void device_case_move(DeviceCase *device_case, RtDevice *device);
 void device_case_free(DeviceCase *device_case, const Devices *devices);

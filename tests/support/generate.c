@@ -50,6 +50,11 @@ Status generate_text(Job *job, Unit *unit, const char *text, const char *defines
     return generate(job, &(Work){.unit = unit, .name = "graph", .text = text}, defines, sets, run_passes);
 }
 
+Status generate_text_for(Job *job, Unit *unit, const char *text, const char *sets, const Target *target) {
+    return generate(job, &(Work){.unit = unit, .name = "graph", .text = text, .options = {.target = target}}, NULL,
+                    sets, run_passes);
+}
+
 Status generate_file_for(Job *job, Unit *unit, const char *path, const char *defines, const char *sets,
                          const Target *target) {
     size_t count;

@@ -11,6 +11,7 @@ Status generate_file(Job *job, Unit *unit, const char *path, const char *defines
 /* The same, planned for a device; the others plan for sm_90. */
 Status generate_file_for(Job *job, Unit *unit, const char *path, const char *defines, const char *sets,
                          const Target *target);
+Status generate_text_for(Job *job, Unit *unit, const char *text, const char *sets, const Target *target);
 Status generate_text(Job *job, Unit *unit, const char *text, const char *defines, const char *sets);
 /* schedule and emit alone, on a dump of the IR. */
 Status generate_ir(Job *job, Unit *unit, const char *ir, const char *sets);

@@ -68,7 +68,8 @@ static void place_tensor(LaunchMemory *memory, uint32_t t, const LaunchLayout *l
         return;
     }
     /* elements, or what the graph promises for the pointer */
-    size_t shift = layout->shift ? (size_t)random_below(layout->shift, 8) * (size_t)row->pointer_align : 0;
+    size_t shift = layout->shift ? (size_t)random_below(layout->shift, 8) : layout->alone == t + 1;
+    shift *= (size_t)row->pointer_align;
     tensor->start = layout->border + shift;
     tensor->bytes = tensor->start + (size_t)memory->scratch->spans[t].high + layout->border;
     tensor->before = ir_alloc(memory->job, tensor->bytes + 1);
@@ -77,27 +78,33 @@ static void place_tensor(LaunchMemory *memory, uint32_t t, const LaunchLayout *l
 }
 
 static Status open_workspace(LaunchMemory *memory, Text *why) {
-    size_t bytes = (size_t)memory->scratch->workspace_bytes + memory->border;
+    size_t bytes = (size_t)memory->scratch->workspace_bytes + 2 * memory->border;
     if (!memory->scratch->workspace_bytes) return STATUS_OK;
     void *block = NULL;
     char *empty = ir_alloc(memory->job, bytes);
     memset(empty, EMPTY, bytes);
     Status status = memory->device->ops->alloc(memory->device, bytes, &block, why);
-    memory->workspace = block;
+    memory->workspace_block = block;
+    if (block) memory->workspace = memory->workspace_block + memory->border;
     return status ? status : memory->device->ops->copy_in(memory->device, block, empty, bytes, why);
+}
+
+static Status check_border(LaunchMemory *memory, const char *where, const char *border, Text *why) {
+    char *bytes = ir_alloc(memory->job, memory->border);
+    Status status = memory->device->ops->copy_out(memory->device, bytes, border, memory->border, why);
+    for (size_t i = 0; i < memory->border && !status; i++) {
+        if (bytes[i] == (char)EMPTY) continue;
+        rt_say(why, "byte %lld of what is %s the workspace was written", (long long)i, where);
+        status = STATUS_CHECK_FAILED;
+    }
+    return status;
 }
 
 static Status check_workspace(LaunchMemory *memory, Text *why) {
     if (!memory->workspace || !memory->border) return STATUS_OK;
-    char *behind = ir_alloc(memory->job, memory->border);
-    Status status = memory->device->ops->copy_out(
-        memory->device, behind, memory->workspace + memory->scratch->workspace_bytes, memory->border, why);
-    for (size_t i = 0; i < memory->border && !status; i++) {
-        if (behind[i] == (char)EMPTY) continue;
-        rt_say(why, "byte %lld behind the workspace was written", (long long)i);
-        status = STATUS_CHECK_FAILED;
-    }
-    return status;
+    Status status = check_border(memory, "before", memory->workspace_block, why);
+    if (status) return status;
+    return check_border(memory, "behind", memory->workspace + memory->scratch->workspace_bytes, why);
 }
 
 Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, const RtProgram *program,
@@ -128,7 +135,7 @@ void launch_memory_close(LaunchMemory *memory) {
         if (memory->tensors[t].memory) memory->device->ops->release(memory->device, memory->tensors[t].memory);
         memory->tensors[t].memory = NULL;
     }
-    if (memory->workspace) memory->device->ops->release(memory->device, memory->workspace);
+    if (memory->workspace) memory->device->ops->release(memory->device, memory->workspace_block);
     memory->workspace = NULL;
 }
 

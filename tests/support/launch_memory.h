@@ -8,10 +8,11 @@
 #include "tests/support/random.h"
 
 typedef struct LaunchLayout {
-    bool in_place; /* outputs share the memory of their inplace inputs; else they have their own */
-    Random *shift; /* NULL: every tensor at a 256-byte boundary; else each some elements behind one (as many as its
-                      align lets it) */
-    size_t border; /* bytes on both sides; 0 where a sanitizer watches the blocks' ends */
+    bool in_place;  /* outputs share the memory of their inplace inputs; else they have their own */
+    Random *shift;  /* NULL: every tensor at a 256-byte boundary; else each some elements behind one (as many as its
+                       align lets it) */
+    uint32_t alone; /* without shift: 1 + the tensor that lies one element behind one; 0: none does */
+    size_t border;  /* bytes on both sides; 0 where a sanitizer watches the blocks' ends */
 } LaunchLayout;
 
 typedef struct LaunchTensor {
@@ -29,7 +30,8 @@ typedef struct LaunchMemory {
     const RtScratch *scratch; /* sizes */
     LaunchTensor *tensors;
     void **pointers; /* for ng_args; NULL where a tensor has no elements */
-    char *workspace; /* NaNs before the launch, the layout's border behind it; NULL where none is needed */
+    char *workspace; /* NaNs before the launch, a border on both sides; NULL where none is needed */
+    char *workspace_block;
     size_t border;
 } LaunchMemory;
 
@@ -43,7 +45,7 @@ char **launch_inputs(Job *job, const RtProgram *program, const RtScratch *scratc
 
 Status launch_memory_open(LaunchMemory *memory, Job *job, RtDevice *device, const RtProgram *program,
                           const RtScratch *scratch, char *const *fresh, const LaunchLayout *layout, Text *why);
-/* Brings all blocks back; STATUS_CHECK_FAILED with words when a byte changed that is of no output's element, or behind
+/* Brings all blocks back; STATUS_CHECK_FAILED with words when a byte changed that is of no output's element, or beside
  * the workspace. */
 Status launch_memory_fetch(LaunchMemory *memory, Text *why);
 /* Releases the blocks; what was fetched stays with the job. */

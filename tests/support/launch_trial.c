@@ -108,11 +108,15 @@ static Status launch(Runs *runs, LaunchMemory *memory) {
     return status ? status : launch_memory_fetch(memory, runs->why);
 }
 
-/* Runs 0 and 3 are aligned, 1 and 2 are not; 1 and 3 are in place where the graph says that outputs may be. */
+enum { RUNS = 4 };
+
+/* Runs 0 and 3 are aligned, 1 and 2 are not; 1 and 3 are in place where the graph says that outputs may be. From RUNS
+ * on one tensor is not, the first in run RUNS. */
 static Status run_layout(Runs *runs, uint32_t number) {
     LaunchTrial *trial = runs->trial;
     RtDevice *device = trial->devices[number % trial->device_count];
-    LaunchLayout layout = {.in_place = number % 2 == 1,
+    LaunchLayout layout = {.in_place = number < RUNS && number % 2 == 1,
+                           .alone = number < RUNS ? 0 : number - RUNS + 1,
                            .shift = number == 1 || number == 2 ? trial->random : NULL,
                            .border = trial->border};
     LaunchMemory memory = {.program = trial->program};
@@ -141,7 +145,9 @@ Status launch_trial_run(LaunchTrial *trial, Text *why) {
     trial->first = IR_NEW_ARRAY(trial->job, char *, program->graph->outputs.count + 1);
     bool in_place = false;
     for (uint32_t t = 0; t < program->tensor_count; t++) in_place |= program->tensors[t].inplace != IR_NONE;
-    for (uint32_t number = 0; number < (in_place ? 4 : 3) && !status; number++) {
+    uint32_t most = RUNS + (trial->each_alone ? program->tensor_count : 0);
+    for (uint32_t number = 0; number < most && !status; number++) {
+        if (number == 3 && !in_place) continue;
         status = run_layout(&runs, number);
         if (status == STATUS_CHECK_FAILED) ir_text_format(why, " (run %u)", number);
     }

@@ -13,10 +13,11 @@ typedef struct LaunchTrial {
     RtModule *module;
     RtDevice *const *devices;
     uint32_t device_count;
-    const int64_t *any;                                                      /* values of the any dims */
-    const ng_scalar *scalars;                                                /* NULL: the defaults */
-    Random *random;                                                          /* of data and layouts */
-    size_t border;                                                           /* bytes around tensors that are watched */
+    const int64_t *any;       /* values of the any dims */
+    const ng_scalar *scalars; /* NULL: the defaults */
+    Random *random;           /* of data and layouts */
+    size_t border;            /* bytes around tensors that are watched */
+    bool each_alone;          /* also runs with one tensor after the other alone off its alignment */
     void (*step_done)(void *state, uint32_t step, const RtScratch *scratch); /* may be NULL */
     void *state;
     RtScratch scratch; /* from here: what came of it; sizes */
