@@ -55,6 +55,8 @@ printf 'graph: few\ndims: {M: {max: 50, multiple: 8}, K: {multiple: 100}}\ninput
 check "the default is a value that the graph allows" run 0 "$scratch/few.yaml"
 check "below its max" says "^dim +M = 48 \(default\)$"
 check "a multiple" says "^dim +K = 1000 \(default\)$"
+printf 'graph: picks\ndims: {N: 8}\ninputs: {x: "f32[N]"}\nnodes: {y: "x[arange(N) + 3]"}\noutputs: {y: f32}\n' >"$scratch/picks.yaml"
+check "an index outside its dim" refuses 7 "an index of x\[idx\] lies outside its dim" "$scratch/picks.yaml"
 check "--fix leaves no dim" run 0 $norm --fix M=3 -D N=8
 check "-v shows kernels" run 0 $norm $small -v
 check "on standard error" warns "^kernel +strategy"
