@@ -82,8 +82,10 @@ static uint32_t add_access(Builder *build, uint32_t buf, const Map *map, const P
         const Gather *gather = &map->gather;
         access.index_stride =
             ir_prog_size(build->job, prog, gen_poly_mul(build->job, stride[gather->dim], gather->factor));
-        access.index_extent = ir_prog_size(build->job, prog, gather->extent);
-        if (!ir_size_is(access.index_stride, 0)) access.index = gather->index;
+        if (!ir_size_is(access.index_stride, 0)) { /* else whatever is picked is the same */
+            access.index = gather->index;
+            access.index_extent = ir_prog_size(build->job, prog, gather->extent);
+        }
     }
     access.offset = ir_prog_size(build->job, prog, gen_poly_sub(build->job, address.offset, base));
     for (uint32_t i = 0; i < IR_MAX_AXES; i++) access.stride[i] = ir_prog_size(build->job, prog, address.stride[i]);
