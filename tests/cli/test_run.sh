@@ -125,7 +125,8 @@ check "takes what the file has" says "^input +gamma f32\[33\] from"
 check "and leaves the rest random" says "^input +beta f32\[33\] random"
 check "a tensor's shape" refuses 2 "input x is bf16\[3, 34\]" $norm --input x="$y:y" -D N=34
 check "-D against a tensor" refuses 2 "input x is bf16\[4, 33\]" $norm --input x="$y:y" -D N=33 -D M=4
-check "a tensor's dtype" refuses 2 "input gamma is f32" $norm --input gamma="$y:y" $small
+check "a tensor's rank" refuses 2 "input gamma has 1 dim, the tensor y in " $norm --input gamma="$y:y" $small
+check "a tensor's dtype" refuses 2 "input x is f16" $norm --input x="$y:y" -D E=f16 -D N=33
 check "an unknown input" refuses 2 "did you mean gamma" $norm --input gama="$y:y" $small
 check "an unknown tensor" refuses 2 "no tensor z" $norm --input x="$y:z" $small
 check "--input without =" refuses 2 "expected NAME=FILE:TENSOR" $norm --input x
