@@ -85,13 +85,13 @@ static Arg build_list(Front *front, const Scope *scope, const Ast *ast) {
 
 /* ---- indexing ---- */
 
-/* A bound of a slice, or an index; a negative number counts from the end. */
+/* A bound of a slice, or an index; a negative one counts from the end: a number, or a size such as -N/2. */
 static Poly build_bound(Front *front, const Arg *arg, Poly extent, Place place) {
-    int64_t value;
     bool overflow = false;
     Poly bound = gen_arg_size(front, arg, place, "an index");
-    if (!ir_poly_is_int(bound, &value) || value >= 0) return bound;
-    return ir_poly_add(front->job, bound, extent, &overflow);
+    bool negative = bound.count > 0;
+    for (uint32_t t = 0; t < bound.count; t++) negative = negative && bound.terms[t].coefficient < 0;
+    return negative ? ir_poly_add(front->job, bound, extent, &overflow) : bound;
 }
 
 static Item build_range(Front *front, const Scope *scope, const Ast *ast, Poly extent) {

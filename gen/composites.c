@@ -82,8 +82,7 @@ typedef struct Reading {
 static void read_line(Job *job, void *state) {
     Reading *reading = state;
     Ast *head, *body = gen_read_definition(job, reading->text, &head);
-    if (head->kind != AST_CALL)
-        ir_stop_at(job, STATUS_REJECTED, head->place, "expected NAME(parameters): expression");
+    if (head->kind != AST_CALL) ir_stop_at(job, STATUS_REJECTED, head->place, "expected NAME(parameters): expression");
     reading->function = gen_make_function(reading->front, head, body, reading->line);
 }
 

@@ -48,6 +48,7 @@ Poly gen_lower_poly(Lower *lower, Poly poly) {
             Poly symbol = ir_poly_symbol(lower->job, lower->prog_dim[folded.terms[t].symbol[i]]);
             term = ir_poly_mul(lower->job, term, symbol, &overflow);
         }
+        term = ir_poly_over(lower->job, term, folded.terms[t].divisor, &overflow);
         result = ir_poly_add(lower->job, result, term, &overflow);
     }
     IR_REQUIRE(lower->job, !overflow);

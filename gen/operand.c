@@ -74,22 +74,38 @@ static const char *size_text(Front *front, Poly poly, bool operand) {
     return operand && !atom ? ir_format(front->job, "(%s)", plain) : plain;
 }
 
+static _Noreturn void refuse_quotient(Front *front, Poly a, Poly b, Place place) {
+    bool overflow = false;
+    int64_t above, below;
+    const int64_t *fixed = ir_graph_fixed(front->job, front->graph);
+    const uint32_t count = front->graph->dims.count;
+    const char *name = ir_format(front->job, "%s/%s", size_text(front, a, true), size_text(front, b, true));
+    bool numbers = ir_poly_is_int(ir_poly_fold(front->job, a, fixed, count, &overflow), &above) &&
+                   ir_poly_is_int(ir_poly_fold(front->job, b, fixed, count, &overflow), &below);
+    if (numbers && below == 0) ir_stop_at(front->job, STATUS_REJECTED, place, "%s divides by 0", name);
+    if (numbers && above % below != 0)
+        ir_stop_at(front->job, STATUS_REJECTED, place, "%s is not exact: %lld does not divide by %lld", name,
+                   (long long)above, (long long)below);
+    if (numbers) ir_stop_at(front->job, STATUS_REJECTED, place, "%s is negative", name);
+    if (!ir_poly_is_int(b, &below))
+        ir_stop_at(front->job, STATUS_REJECTED, place,
+                   "%s is not exact for every size: by a dim only fixed dims divide, and these are any", name);
+    ir_stop_at(front->job, STATUS_REJECTED, place,
+               "%s is not exact for every size: say under dims: what the dim is a multiple of, as in {multiple: %lld}",
+               name, (long long)(below < 0 ? -below : below));
+}
+
 /* The dim that stands for an exact quotient of fixed dims: one for each text. */
 static Poly derived_dim(Front *front, Poly a, Poly b, Place place) {
     bool overflow = false;
     int64_t above, below;
     const int64_t *fixed = ir_graph_fixed(front->job, front->graph);
     uint32_t count = front->graph->dims.count;
-    const char *name = ir_format(front->job, "%s/%s", size_text(front, a, true), size_text(front, b, true));
     if (!ir_poly_is_int(ir_poly_fold(front->job, a, fixed, count, &overflow), &above) ||
-        !ir_poly_is_int(ir_poly_fold(front->job, b, fixed, count, &overflow), &below) || overflow)
-        ir_stop_at(front->job, STATUS_REJECTED, place,
-                   "%s is not exact for every size: only fixed dims divide into a size", name);
-    if (below == 0) ir_stop_at(front->job, STATUS_REJECTED, place, "%s divides by 0", name);
-    if (above % below != 0)
-        ir_stop_at(front->job, STATUS_REJECTED, place, "%s is not exact: %lld does not divide by %lld", name,
-                   (long long)above, (long long)below);
-    if (above / below < 0) ir_stop_at(front->job, STATUS_REJECTED, place, "%s is negative", name);
+        !ir_poly_is_int(ir_poly_fold(front->job, b, fixed, count, &overflow), &below) || overflow || below == 0 ||
+        above % below != 0 || above / below < 0)
+        refuse_quotient(front, a, b, place);
+    const char *name = ir_format(front->job, "%s/%s", size_text(front, a, true), size_text(front, b, true));
     for (uint32_t i = 0; i < count; i++)
         if (front->graph->dims.at[i].derived && strcmp(front->graph->dims.at[i].name, name) == 0)
             return ir_poly_symbol(front->job, i);
@@ -98,14 +114,34 @@ static Poly derived_dim(Front *front, Poly a, Poly b, Place place) {
     return ir_poly_symbol(front->job, count);
 }
 
+/* Whether the numbers of the fixed dims and the multiples of the others make every fraction whole. */
+static bool is_whole(Front *front, Poly poly) {
+    bool overflow = false;
+    const Graph *graph = front->graph;
+    Poly folded = ir_poly_fold(front->job, poly, ir_graph_fixed(front->job, graph), graph->dims.count, &overflow);
+    for (uint32_t t = 0; t < folded.count && !overflow; t++) {
+        int64_t left = folded.terms[t].divisor;
+        for (uint32_t k = 0; k < IR_MAX_DEGREE && folded.terms[t].symbol[k] != IR_NO_SYMBOL; k++)
+            left /= ir_common_factor(left, graph->dims.at[folded.terms[t].symbol[k]].multiple);
+        if (left != 1) return false;
+    }
+    return !overflow;
+}
+
+/* a / b where the dims make it whole: N/2 stays a part of N, so that N - N/2 is N/2; C/G is a dim of its own. */
 static Poly divide(Front *front, Poly a, Poly b, Place place) {
     Poly quotient;
-    int64_t value;
-    if (ir_poly_is_int(b, &value) && value == 0) ir_stop_at(front->job, STATUS_REJECTED, place, "a size divides by 0");
+    int64_t content = 0;
+    bool overflow = false;
+    if (b.count == 0) ir_stop_at(front->job, STATUS_REJECTED, place, "a size divides by 0");
     if (ir_poly_div(front->job, a, b, &quotient)) return quotient;
-    if (ir_poly_is_int(a, &value) && ir_poly_is_int(b, &value))
-        ir_stop_at(front->job, STATUS_REJECTED, place, "%s/%s is not exact", size_text(front, a, true),
-                   size_text(front, b, true));
+    for (uint32_t t = 0; t < b.count; t++) content = ir_common_factor(b.terms[t].coefficient, content);
+    Poly rest = ir_poly_over(front->job, b, content, &overflow);
+    if (!overflow && ir_poly_div(front->job, a, rest, &quotient)) {
+        quotient = ir_poly_over(front->job, quotient, content, &overflow);
+        if (!overflow && is_whole(front, quotient)) return quotient;
+        refuse_quotient(front, a, b, place);
+    }
     return derived_dim(front, a, b, place);
 }
 

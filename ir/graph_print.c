@@ -251,9 +251,10 @@ static void put_reduce(const Printer *printer, Text *text, const Value *value) {
     ir_text_put(text, value->keepdim ? ", keepdim=True)" : ")");
 }
 
-/* A size as a value; a derived dim's quotient is exact within size() only. */
+/* A size as a value; a quotient is exact within size() only. */
 static void put_size(const Printer *printer, Text *text, Poly size) {
     bool derived = false;
+    for (uint32_t i = 0; i < size.count; i++) derived = derived || size.terms[i].divisor != 1;
     for (uint32_t i = 0; i < size.count; i++)
         for (uint32_t k = 0; k < IR_MAX_DEGREE && size.terms[i].symbol[k] != IR_NO_SYMBOL; k++)
             derived = derived || printer->graph->dims.at[size.terms[i].symbol[k]].derived;

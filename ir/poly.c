@@ -1,4 +1,5 @@
-/* In: polynomials. Out: their sums, products, exact quotients, values and text. Left alone: what the symbols mean.
+/* In: polynomials. Out: their sums, products, exact quotients, values and text. Left alone: what the symbols mean, and
+ * whether a fraction is whole for their values.
  * Terms are in graded lexicographic order, highest degree first, which multiplication keeps: so long division is exact.
  */
 #include "ir/poly.h"
@@ -26,9 +27,39 @@ static int compare_monomials(const Term *a, const Term *b) {
 static bool too_large(int64_t value) { return value >= MAX_COEFFICIENT || value <= -MAX_COEFFICIENT; }
 
 static Term term_int(int64_t value) {
-    Term term = {.coefficient = value};
+    Term term = {.coefficient = value, .divisor = 1};
     memset(term.symbol, 0xff, sizeof term.symbol);
     return term;
+}
+
+int64_t ir_common_factor(int64_t a, int64_t b) {
+    if (a < 0) a = -a;
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a ? a : 1;
+}
+
+/* Lowest terms; the divisor is positive. */
+static void reduce(Term *term) {
+    int64_t factor = ir_common_factor(term->coefficient, term->divisor);
+    term->coefficient /= factor;
+    term->divisor /= factor;
+}
+
+/* The coefficient becomes a/b more; false on overflow. */
+static bool add_fraction(Term *term, int64_t a, int64_t b) {
+    if (term->divisor != b) {
+        int64_t mine = term->divisor;
+        if (ir_mul_overflows(term->coefficient, b, &term->coefficient) || ir_mul_overflows(a, mine, &a) ||
+            ir_mul_overflows(mine, b, &term->divisor))
+            return false;
+    }
+    if (ir_add_overflows(term->coefficient, a, &term->coefficient)) return false;
+    if (term->divisor != 1) reduce(term);
+    return true;
 }
 
 static Poly single(Job *job, Term term) {
@@ -59,14 +90,16 @@ static Poly add_scaled(Job *job, Poly a, Poly b, int64_t factor, bool *overflow)
         Term term = order <= 0 ? a.terms[i] : b.terms[j];
         if (order > 0) term.coefficient = 0;
         if (order <= 0) i++;
+        bool wide = false;
         if (order >= 0) {
             int64_t scaled;
-            bool wide = ir_mul_overflows(b.terms[j++].coefficient, factor, &scaled);
-            if (wide || ir_add_overflows(term.coefficient, scaled, &term.coefficient)) *overflow = true;
+            const Term *other = &b.terms[j++];
+            wide =
+                ir_mul_overflows(other->coefficient, factor, &scaled) || !add_fraction(&term, scaled, other->divisor);
         }
-        if (too_large(term.coefficient)) {
+        if (wide || too_large(term.coefficient) || too_large(term.divisor)) {
             *overflow = true;
-            term.coefficient = 1;
+            term.coefficient = term.divisor = 1;
         }
         if (term.coefficient) terms[count++] = term;
     }
@@ -83,8 +116,13 @@ Poly ir_poly_sub(Job *job, Poly a, Poly b, bool *overflow) { return add_scaled(j
 static Term multiply_terms(const Term *a, const Term *b, bool *overflow) {
     Term product = term_int(0);
     uint32_t da = degree_of(a), db = degree_of(b);
-    if (da + db > IR_MAX_DEGREE || ir_mul_overflows(a->coefficient, b->coefficient, &product.coefficient) ||
-        too_large(product.coefficient)) {
+    Term left = {.coefficient = a->coefficient, .divisor = b->divisor};
+    Term right = {.coefficient = b->coefficient, .divisor = a->divisor};
+    reduce(&left);
+    reduce(&right);
+    if (da + db > IR_MAX_DEGREE || ir_mul_overflows(left.coefficient, right.coefficient, &product.coefficient) ||
+        ir_mul_overflows(left.divisor, right.divisor, &product.divisor) || too_large(product.coefficient) ||
+        too_large(product.divisor)) {
         *overflow = true;
         return term_int(1);
     }
@@ -123,9 +161,33 @@ Poly ir_poly_mul(Job *job, Poly a, Poly b, bool *overflow) {
     return sum;
 }
 
+Poly ir_poly_over(Job *job, Poly a, int64_t divisor, bool *overflow) {
+    Term by = {.coefficient = divisor < 0 ? -1 : 1, .divisor = divisor < 0 ? -divisor : divisor};
+    memset(by.symbol, 0xff, sizeof by.symbol);
+    return multiply_by_term(job, a, &by, overflow);
+}
+
+Poly ir_poly_whole(Job *job, Poly a, int64_t *divisor, bool *overflow) {
+    *divisor = 1;
+    for (uint32_t i = 0; i < a.count; i++) {
+        int64_t more = a.terms[i].divisor / ir_common_factor(*divisor, a.terms[i].divisor);
+        if (ir_mul_overflows(*divisor, more, divisor) || too_large(*divisor)) {
+            *overflow = true;
+            *divisor = 1;
+            return ir_poly_int(job, 1);
+        }
+    }
+    if (*divisor == 1) return a;
+    Term by = term_int(*divisor);
+    return multiply_by_term(job, a, &by, overflow);
+}
+
 static bool divide_terms(const Term *a, const Term *b, Term *quotient) {
-    if (a->coefficient % b->coefficient) return false;
-    *quotient = term_int(a->coefficient / b->coefficient);
+    int64_t above, below;
+    if (ir_mul_overflows(a->coefficient, b->divisor, &above) || ir_mul_overflows(b->coefficient, a->divisor, &below) ||
+        above % below)
+        return false;
+    *quotient = term_int(above / below);
     uint32_t j = 0, k = 0;
     for (uint32_t i = 0; i < degree_of(a); i++) {
         if (j < IR_MAX_DEGREE && b->symbol[j] == a->symbol[i]) {
@@ -160,6 +222,8 @@ int ir_poly_compare(Poly a, Poly b) {
         if (order) return order;
         int64_t x = a.terms[i].coefficient, y = b.terms[i].coefficient;
         if (x != y) return x < y ? -1 : 1;
+        x = a.terms[i].divisor, y = b.terms[i].divisor;
+        if (x != y) return x < y ? -1 : 1;
     }
     return a.count == b.count ? 0 : a.count < b.count ? -1 : 1;
 }
@@ -167,7 +231,7 @@ int ir_poly_compare(Poly a, Poly b) {
 bool ir_poly_equal(Poly a, Poly b) { return a.count == b.count && !ir_poly_compare(a, b); }
 
 bool ir_poly_is_int(Poly a, int64_t *value) {
-    if (a.count > 1 || (a.count == 1 && degree_of(&a.terms[0]))) return false;
+    if (a.count > 1 || (a.count == 1 && (degree_of(&a.terms[0]) || a.terms[0].divisor != 1))) return false;
     if (value) *value = a.count ? a.terms[0].coefficient : 0;
     return true;
 }
@@ -176,6 +240,7 @@ Poly ir_poly_fold(Job *job, Poly a, const int64_t *values, uint32_t count, bool 
     Poly sum = {0, NULL};
     for (uint32_t i = 0; i < a.count; i++) {
         Term folded = term_int(a.terms[i].coefficient);
+        folded.divisor = a.terms[i].divisor;
         uint32_t kept = 0;
         bool wide = false, zero = false;
         for (uint32_t k = 0; k < degree_of(&a.terms[i]); k++) {
@@ -192,6 +257,7 @@ Poly ir_poly_fold(Job *job, Poly a, const int64_t *values, uint32_t count, bool 
         }
         if (zero) continue;
         if (wide) *overflow = true;
+        reduce(&folded);
         sum = ir_poly_add(job, sum, single(job, folded), overflow);
     }
     return sum;
@@ -216,14 +282,14 @@ static bool eval_term(const Term *term, const int64_t *dims, uint32_t dim_count,
 
 bool ir_poly_eval(Poly a, const int64_t *dims, uint32_t dim_count, const int64_t *parts, uint32_t part_count,
                   int64_t *value) {
-    int64_t sum = 0;
+    Term sum = {.coefficient = 0, .divisor = 1};
     for (uint32_t i = 0; i < a.count; i++) {
         int64_t term;
         if (!eval_term(&a.terms[i], dims, dim_count, parts, part_count, &term)) return false;
-        if (ir_add_overflows(sum, term, &sum)) return false;
+        if (!add_fraction(&sum, term, a.terms[i].divisor)) return false;
     }
-    *value = sum;
-    return !too_large(sum);
+    *value = sum.coefficient;
+    return sum.divisor == 1 && !too_large(sum.coefficient);
 }
 
 static void print_symbol(Text *text, uint16_t symbol, const char *const *names, uint32_t count) {
@@ -236,24 +302,36 @@ static void print_symbol(Text *text, uint16_t symbol, const char *const *names, 
     }
 }
 
-void ir_poly_print(Text *text, Poly a, const char *const *names, uint32_t count) {
-    if (!a.count) ir_text_put(text, "0");
-    for (uint32_t i = 0; i < a.count; i++) {
-        const Term *term = &a.terms[i];
-        uint32_t degree = degree_of(term);
-        int64_t size = term->coefficient;
-        if (i) {
-            ir_text_put(text, size < 0 ? " - " : " + ");
-            size = size < 0 ? -size : size;
-        }
-        if (degree && size == -1) {
-            ir_text_put(text, "-");
-        } else if (!degree || size != 1) {
-            ir_text_format(text, "%lld%s", (long long)size, degree ? "*" : "");
-        }
-        for (uint32_t k = 0; k < degree; k++) {
-            if (k) ir_text_put(text, "*");
-            print_symbol(text, term->symbol[k], names, count);
-        }
+static void print_term(Text *text, const Term *term, bool first, const char *const *names, uint32_t count) {
+    uint32_t degree = degree_of(term);
+    int64_t size = term->coefficient;
+    if (!first) {
+        ir_text_put(text, size < 0 ? " - " : " + ");
+        size = size < 0 ? -size : size;
     }
+    if (degree && size == -1)
+        ir_text_put(text, "-");
+    else if (!degree || size != 1)
+        ir_text_format(text, "%lld%s", (long long)size, degree ? "*" : "");
+    for (uint32_t k = 0; k < degree; k++) {
+        if (k) ir_text_put(text, "*");
+        print_symbol(text, term->symbol[k], names, count);
+    }
+    if (term->divisor != 1) ir_text_format(text, "/%lld", (long long)term->divisor);
+}
+
+/* More than one fraction, or one without a symbol, need not be whole each: their sum is printed over one divisor. */
+void ir_poly_print(Text *text, Poly a, const char *const *names, uint32_t count) {
+    uint32_t fractions = 0;
+    int64_t divisor = 1;
+    bool overflow = false, alone = false;
+    for (uint32_t i = 0; i < a.count; i++) {
+        fractions += a.terms[i].divisor != 1;
+        alone = alone || (a.terms[i].divisor != 1 && !degree_of(&a.terms[i]));
+    }
+    if (fractions > 1 || alone) a = ir_poly_whole(text->job, a, &divisor, &overflow);
+    if (!a.count) ir_text_put(text, "0");
+    if (divisor != 1) ir_text_put(text, "(");
+    for (uint32_t i = 0; i < a.count; i++) print_term(text, &a.terms[i], i == 0, names, count);
+    if (divisor != 1) ir_text_format(text, ")/%lld", (long long)divisor);
 }

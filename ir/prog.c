@@ -42,7 +42,7 @@ const char *ir_class_name(NestClass class) {
 
 /* A polynomial that is one symbol alone. */
 static bool lone_symbol(Poly poly, uint32_t *symbol) {
-    if (poly.count != 1 || poly.terms[0].coefficient != 1) return false;
+    if (poly.count != 1 || poly.terms[0].coefficient != 1 || poly.terms[0].divisor != 1) return false;
     *symbol = poly.terms[0].symbol[0];
     return *symbol != IR_NO_SYMBOL && poly.terms[0].symbol[1] == IR_NO_SYMBOL;
 }

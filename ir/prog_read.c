@@ -82,9 +82,14 @@ static Poly read_factor(Reader *reader) {
     return ir_poly_symbol(reader->job, (uint32_t)size.value + (size.kind == SIZE_PART ? IR_POLY_PART : 0));
 }
 
-static Poly read_poly(Reader *reader) {
+/* What stands before the `/`, over the number behind it. */
+static Poly read_divisor(Reader *reader, Poly above, bool *overflow) {
+    if (!ir_scan_accept(&reader->scan, '/')) return above;
+    return ir_poly_over(reader->job, above, ir_scan_int(&reader->scan, "a positive number", 1), overflow);
+}
+
+static Poly read_sum(Reader *reader, size_t start) {
     Job *job = reader->job;
-    size_t start = reader->scan.at;
     bool overflow = false;
     Poly sum = ir_poly_int(job, 0);
     bool negative = false;
@@ -93,6 +98,7 @@ static Poly read_poly(Reader *reader) {
         if (ir_scan_accept(&reader->scan, '-')) negative = !negative;
         do term = ir_poly_mul(job, term, read_factor(reader), &overflow);
         while (ir_scan_accept(&reader->scan, '*'));
+        term = read_divisor(reader, term, &overflow);
         sum = negative ? ir_poly_sub(job, sum, term, &overflow) : ir_poly_add(job, sum, term, &overflow);
         if (overflow)
             ir_stop_at(job, STATUS_REJECTED, ir_scan_place(&reader->scan, start), "the polynomial is too large");
@@ -103,6 +109,18 @@ static Poly read_poly(Reader *reader) {
         else
             return sum;
     }
+}
+
+static Poly read_poly(Reader *reader) {
+    size_t start = reader->scan.at;
+    bool overflow = false;
+    if (!ir_scan_accept(&reader->scan, '(')) return read_sum(reader, start);
+    Poly sum = read_sum(reader, start);
+    ir_scan_expect(&reader->scan, ')');
+    sum = read_divisor(reader, sum, &overflow);
+    if (overflow)
+        ir_stop_at(reader->job, STATUS_REJECTED, ir_scan_place(&reader->scan, start), "the polynomial is too large");
+    return sum;
 }
 
 /* Declarations --------------------------------------------------------------------------------------------------- */

@@ -31,7 +31,10 @@ static Poly span_size(Span *span, Size size) {
 
 /* Whether the polynomial is at least 0 whatever the dims and parts are. */
 static bool never_negative(const Span *span, Poly poly) {
-    int64_t least = 0;
+    int64_t least = 0, divisor;
+    bool overflow = false;
+    poly = ir_poly_whole(span->job, poly, &divisor, &overflow);
+    if (overflow) return false;
     for (uint32_t i = 0; i < poly.count; i++) {
         const Term *term = &poly.terms[i];
         bool constant = term->symbol[0] == IR_NO_SYMBOL;

@@ -68,7 +68,9 @@ static const char *role_name(const RtProgram *tables, ng_arg_role role, uint32_t
 
 /* The any dim that an extent is, as an index among them. */
 static int32_t extent_dim(const RtProgram *tables, Poly extent) {
-    if (extent.count != 1 || extent.terms[0].coefficient != 1 || extent.terms[0].symbol[1] != IR_NO_SYMBOL) return -1;
+    if (extent.count != 1 || extent.terms[0].coefficient != 1 || extent.terms[0].divisor != 1 ||
+        extent.terms[0].symbol[1] != IR_NO_SYMBOL)
+        return -1;
     for (uint32_t a = 0; a < tables->any_count; a++)
         if (tables->any[a] == extent.terms[0].symbol[0]) return (int32_t)a;
     return -1;

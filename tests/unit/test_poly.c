@@ -71,6 +71,39 @@ static void laws(Job *job, void *state) {
     }
 }
 
+/* Fractions: the laws hold in them too, and a value that is not whole is none. */
+static void fractions(Job *job, void *state) {
+    Random random = {*(uint64_t *)state};
+    Mark mark = ir_mark(job);
+    uint32_t whole = 0;
+    for (int i = 0; i < 3000; i++) {
+        ir_reset(job, mark);
+        bool overflow = false;
+        const int64_t d = 1 + random_below(&random, 6), e = 1 + random_below(&random, 6);
+        Poly a = random_poly(job, &random, random_below(&random, 5)), b = random_poly(job, &random, 2);
+        Poly x = ir_poly_over(job, a, d, &overflow), y = ir_poly_over(job, b, -e, &overflow);
+        Poly sum = ir_poly_add(job, x, y, &overflow), product = ir_poly_mul(job, x, y, &overflow);
+        assert_true(ir_poly_equal(ir_poly_mul(job, x, ir_poly_int(job, d), &overflow), a));
+        assert_true(ir_poly_equal(ir_poly_sub(job, sum, y, &overflow), x));
+        assert_true(ir_poly_equal(product, ir_poly_over(job, ir_poly_mul(job, a, b, &overflow), -d * e, &overflow)));
+        int64_t dims[SYMBOLS], value, divisor, some[SYMBOLS] = {-1, -1, -1, -1};
+        for (int s = 0; s < SYMBOLS; s++) dims[s] = random_below(&random, 50);
+        const int64_t exact = value_of(a, dims) * e - value_of(b, dims) * d; /* d * e times the sum */
+        assert_int_equal(ir_poly_eval(sum, dims, SYMBOLS, NULL, 0, &value), exact % (d * e) == 0);
+        if (exact % (d * e) == 0) assert_int_equal(value, exact / (d * e)), whole++;
+        some[random_below(&random, SYMBOLS)] = dims[0];
+        assert_true(ir_poly_equal(ir_poly_sub(job, ir_poly_fold(job, sum, some, SYMBOLS, &overflow),
+                                              ir_poly_fold(job, y, some, SYMBOLS, &overflow), &overflow),
+                                  ir_poly_fold(job, x, some, SYMBOLS, &overflow)));
+        Poly scaled = ir_poly_whole(job, sum, &divisor, &overflow);
+        for (uint32_t t = 0; t < scaled.count; t++) assert_int_equal(scaled.terms[t].divisor, 1);
+        assert_true(ir_poly_equal(ir_poly_over(job, scaled, divisor, &overflow), sum));
+        assert_false(overflow);
+        assert_int_equal(ir_poly_compare(x, y), -ir_poly_compare(y, x));
+    }
+    assert_true(whole > 100);
+}
+
 static const char *spell(Job *job, Poly poly) {
     Text text = ir_text(job);
     ir_poly_print(&text, poly, names, SYMBOLS);
@@ -88,6 +121,13 @@ static void prints(Job *job, void *state) {
     assert_string_equal(spell(job, poly), "-M + 2*N");
     assert_string_equal(spell(job, ir_poly_sub(job, poly, ir_poly_int(job, 5), &overflow)), "-M + 2*N - 5");
     assert_string_equal(spell(job, ir_poly_symbol(job, IR_POLY_PART + 3)), "P3");
+    Poly half = ir_poly_over(job, n, 2, &overflow), third = ir_poly_over(job, m, 3, &overflow);
+    assert_string_equal(spell(job, ir_poly_sub(job, m, half, &overflow)), "M - N/2");
+    assert_string_equal(spell(job, ir_poly_sub(job, n, half, &overflow)), "N/2");
+    assert_string_equal(spell(job, ir_poly_sub(job, half, third, &overflow)), "(-2*M + 3*N)/6");
+    assert_string_equal(spell(job, ir_poly_add(job, n, ir_poly_over(job, two, 4, &overflow), &overflow)),
+                        "(2*N + 1)/2");
+    assert_string_equal(spell(job, ir_poly_mul(job, half, m, &overflow)), "M*N/2");
     assert_false(overflow);
 }
 
@@ -137,6 +177,7 @@ static void run(void **state, void (*work)(Job *, void *)) {
     assert_int_equal(ir_job_run(fixture->job, work, &fixture->seed), STATUS_OK);
 }
 static void test_laws(void **state) { run(state, laws); }
+static void test_fractions(void **state) { run(state, fractions); }
 static void test_prints(void **state) { run(state, prints); }
 static void test_overflows(void **state) { run(state, overflows); }
 
@@ -153,7 +194,7 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_laws), cmocka_unit_test(test_prints),
-                                       cmocka_unit_test(test_overflows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_laws), cmocka_unit_test(test_fractions),
+                                       cmocka_unit_test(test_prints), cmocka_unit_test(test_overflows)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

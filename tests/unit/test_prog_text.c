@@ -54,8 +54,8 @@ static const char everything[] = "prog all_of_it\n"
                                  "part P0\n"
                                  "part P1\n"
                                  "size s0 = 2*M + N\n"
-                                 "size s1 = -M*N + $s0 - 3\n"
-                                 "size s2 = N*P1\n"
+                                 "size s1 = -M*N/4 + $s0 - 3\n"
+                                 "size s2 = (M*N*P1 - 3*N)/8\n"
                                  "buf x bf16 [M,s0] in align 16\n"
                                  "buf x_tail bf16 [M,N] in of x + 64\n"
                                  "buf late f32 [] in of 5\n"
@@ -164,6 +164,8 @@ static void malformed_text_is_refused_at_its_place(void **unused) {
          "expected a number that is not negative, found a number that is out of range"},
         {"prog p\nsize s1 = 3\n", 2, 6, "expected 's0', the next one, found 's1'"},
         {"prog p\nsize s0 = N\n", 2, 11, "no dim 'N' was declared before"},
+        {"prog p\ndim N any\nsize s0 = (N + 1)/0\n", 3, 19, "a number that is out of range"},
+        {"prog p\ndim N any\nsize s0 = (N + 1\n", 3, 17, "expected ')'"},
         {"prog p\nsize s0 = 3 *\n", 2, 14, "expected a number, a dim, a size or a part, found the end of the line"},
         {"prog p\nsize s0 = 3\nsize s1 = s0\n", 3, 13, "expected dims and parts in a size, found the end of the line"},
         {"prog p\nsize s0 = 4611686018427387903 + 9\n", 2, 10, "the polynomial is too large"},
