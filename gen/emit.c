@@ -51,11 +51,11 @@ static void put_heading(const Unit *unit, Text *out) {
     put_bufs(unit, BUF_SCALAR, "scalar", out);
     put_bufs(unit, BUF_OUT, "out", out);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step_line(unit, &unit->plan->steps.at[s], out);
-    ir_text_format(
-        out,
-        "//\n// Planned for sm_%d (%s), untuned. With nvcc give --fmad=false for the same bits.\n"
-        "// -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.\n\n",
-        target->arch, target->name);
+    ir_text_format(out,
+                   "//\n// Planned for sm_%d (%s), untuned. With nvcc give --fmad=false for the same bits.\n"
+                   "// -DNG_ONLY=n leaves the n-th kernel alone, n = %u the launcher, so that each may be compiled on "
+                   "its own.\n\n",
+                   target->arch, target->name, gen_kernel_count(unit->plan));
 }
 
 /* ---- the texts ---- */
@@ -110,6 +110,12 @@ static void put_host_entries(Job *job, const Unit *unit, Text *out) {
     }
 }
 
+uint32_t gen_kernel_count(const Plan *plan) {
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < plan->steps.count; s++) count += plan->steps.at[s].variant_count;
+    return count;
+}
+
 static void list_kernels(Job *job, const Plan *plan, Source *source) {
     source->kernels = IR_NEW_ARRAY(job, const char *, (size_t)plan->steps.count *GEN_MAX_VARIANTS + 1);
     for (uint32_t s = 0; s < plan->steps.count; s++)
@@ -121,9 +127,11 @@ void gen_emit(Job *job, Unit *unit) {
     const char *kernels = kernels_text(job, unit);
     Text device = ir_text(job), host = ir_text(job), header = ir_text(job);
     put_heading(unit, &device);
+    ir_text_format(&device, "namespace %s {\n\n", gen_emit_space(job, unit));
     gen_emit_helpers(job, kernels, uses_of(unit), &device);
     ir_text_put(&device, "\n");
     ir_text_put(&device, kernels);
+    ir_text_format(&device, "}  // namespace %s\n\n", gen_emit_space(job, unit));
     gen_emit_launcher(job, unit, &device);
     gen_emit_host_prelude(job, &host);
     ir_text_put(&host, "namespace NG_SPACE {\n");

@@ -79,6 +79,7 @@ void gen_emit_head(Emitter *e, Text *out);
 void gen_emit_place(Emitter *e, Text *out, int indent);
 void gen_emit_trips(Emitter *e, Text *out, int indent);
 void gen_emit_entry(Emitter *e, const Variant *variant, uint32_t index, Text *out); /* index: among all kernels */
+void gen_emit_declarations(Job *job, const Unit *unit, Text *out); /* of every kernel, that stand elsewhere */
 
 /* ---- column kernels (gen/emit_column.c) ---- */
 
@@ -111,6 +112,8 @@ void gen_emit_host_prelude(Job *job, Text *out);
 
 /* ---- the launcher (gen/launcher.c) ---- */
 
+/* All but the launcher's own functions lies in it, so that two files may be one translation unit. */
+const char *gen_emit_space(Job *job, const Unit *unit);
 void gen_emit_launcher(Job *job, const Unit *unit, Text *out);
 void gen_emit_header(Job *job, const Unit *unit, Text *out);
 

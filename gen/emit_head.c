@@ -124,3 +124,16 @@ void gen_emit_entry(Emitter *e, const Variant *variant, uint32_t index, Text *ou
     gen_emit_params(e, out, false);
     ir_text_put(out, ");\n}\n#endif\n");
 }
+
+void gen_emit_declarations(Job *job, const Unit *unit, Text *out) {
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
+        const Step *step = &unit->plan->steps.at[s];
+        Emitter e = {
+            .job = job, .unit = unit, .prog = unit->prog, .step = step, .nest = &unit->prog->nests.at[step->nest]};
+        for (uint32_t v = 0; v < step->variant_count; v++) {
+            ir_text_format(out, "NG_KERNEL void %s(", step->variants[v].kernel);
+            gen_emit_params(&e, out, true);
+            ir_text_put(out, ");\n");
+        }
+    }
+}

@@ -19,6 +19,10 @@ static const char *c_name(Job *job, const char *prefix, const char *name) {
     return text;
 }
 
+const char *gen_emit_space(Job *job, const Unit *unit) {
+    return ir_format(job, "%s_kernels", c_name(job, "", unit->prog->name));
+}
+
 static const char *scalar_type(DType dtype) {
     DType compute = ir_compute_dtype(dtype);
     return compute == DTYPE_F64 ? "double" : compute == DTYPE_F32 ? "float" : "int64_t";
@@ -171,6 +175,8 @@ static void put_part_helpers(Text *out) {
 /* Fills the places of the rooms and returns the bytes of all. */
 static void put_places(Job *job, const Unit *unit, const ArgumentList *dims, Text *out) {
     const Plan *plan = unit->plan;
+    const char *space = gen_emit_space(job, unit);
+    ir_text_format(out, "namespace %s {\n", space);
     if (unit->prog->parts.count) put_part_helpers(out);
     ir_text_format(out, "static size_t %s_places(", c_name(job, "", unit->prog->name));
     for (uint32_t i = 0; i < dims->count; i++) ir_text_format(out, "int64_t %s, ", dims->at[i].name);
@@ -188,12 +194,12 @@ static void put_places(Job *job, const Unit *unit, const ArgumentList *dims, Tex
         ir_text_format(out, "    end += (most + %d) / %d * %d;\n", GEN_WORKSPACE_ALIGN - 1, GEN_WORKSPACE_ALIGN,
                        GEN_WORKSPACE_ALIGN);
     }
-    ir_text_put(out, "    return end;\n}\n\n");
+    ir_text_format(out, "    return end;\n}\n}  // namespace %s\n\n", space);
 }
 
 static const char *places_call(Job *job, const Unit *unit, const ArgumentList *dims) {
     Text text = ir_text(job);
-    ir_text_format(&text, "%s_places(", c_name(job, "", unit->prog->name));
+    ir_text_format(&text, "%s::%s_places(", gen_emit_space(job, unit), c_name(job, "", unit->prog->name));
     for (uint32_t i = 0; i < dims->count; i++) ir_text_format(&text, "%s, ", dims->at[i].name);
     ir_text_put(&text, "place)");
     return ir_text_string(&text);
@@ -354,16 +360,28 @@ static void put_checks(Job *job, const Unit *unit, Text *out) {
     }
 }
 
+/* With -DNG_ONLY=n the launcher is what comes after the last kernel; those are in other translation units. */
+static void put_condition(Job *job, const Unit *unit, Text *out) {
+    const char *space = gen_emit_space(job, unit);
+    ir_text_format(out, "#if defined(__NVCC__) && !defined(__CUDACC_RTC__) && (!defined(NG_ONLY) || NG_ONLY == %u)\n",
+                   gen_kernel_count(unit->plan));
+    ir_text_put(out, "// ---- the launcher ----\n");
+    ir_text_format(out, "#ifdef NG_ONLY\nnamespace %s {\n", space);
+    gen_emit_declarations(job, unit, out);
+    ir_text_format(out, "}  // namespace %s\n#endif\n", space);
+    ir_text_put(out, "#include <cuda_runtime.h>\n#include <stddef.h>\n#include <stdint.h>\n\n");
+}
+
 void gen_emit_launcher(Job *job, const Unit *unit, Text *out) {
     Text workspace = ir_text(job), launch = ir_text(job);
     put_signatures(job, unit, &workspace, &launch);
     ArgumentList dims = {0}, all = arguments(job, unit);
     add_dims(job, unit, &dims);
-    ir_text_put(out, "#if defined(__NVCC__) && !defined(__CUDACC_RTC__)\n// ---- the launcher ----\n");
-    ir_text_put(out, "#include <cuda_runtime.h>\n#include <stddef.h>\n#include <stdint.h>\n\n");
+    put_condition(job, unit, out);
     if (unit->plan->rooms.count > 0) put_places(job, unit, &dims, out);
     put_workspace_bytes(job, unit, &dims, ir_text_string(&workspace), out);
-    ir_text_format(out, "extern \"C\" %s {\n", ir_text_string(&launch));
+    ir_text_format(out, "extern \"C\" %s {\n    using namespace %s;\n", ir_text_string(&launch),
+                   gen_emit_space(job, unit));
     for (uint32_t i = 0; i < all.count; i++) ir_text_format(out, "    (void)%s;\n", all.at[i].name);
     ir_text_put(out, "    (void)workspace;\n    (void)workspace_bytes;\n");
     put_checks(job, unit, out);

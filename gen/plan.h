@@ -172,6 +172,8 @@ typedef struct Plan {
     uint32_t *room_of;   /* of prog->bufs; IR_NONE: not in the workspace */
 } Plan;
 
+uint32_t gen_kernel_count(const Plan *plan); /* all variants of all steps */
+
 /* The plan as comment lines, for dumps (gen/schedule_print.c). */
 struct Unit;
 void gen_plan_print(Text *text, const struct Unit *unit);

@@ -42,6 +42,9 @@ struct ng_program {
     bool *facts_found;          /* for each kernel */
 };
 
+/* Registers and stack of each kernel, from a cubin of the whole text; NULL: nobody can say. The first call counts. */
+void rt_program_take_facts(const ng_program *program, const char *cubin, size_t count);
+
 /* Copies what the caller's struct has room for; both begin with their size in bytes. false: size is no size. */
 bool rt_struct_in(void *own, size_t own_bytes, const void *callers);
 bool rt_struct_out(void *callers, const void *own, size_t own_bytes);

@@ -13,6 +13,7 @@ typedef struct Asking {
     const char *pass;
     uint32_t wanted; /* pass whose dump is asked for; IR_NONE: each */
     Text out;
+    Text why;           /* the device compiler's words */
     const char *before; /* the dump after the pass before, where each is asked for */
     bool found;
 } Asking;
@@ -64,11 +65,12 @@ static void dump(Job *job, Asking *asking) {
 static void put_binary(Job *job, Asking *asking, RtBinary kind) {
     char *bytes = NULL;
     size_t count = 0;
-    Text why = ir_text(job);
+    asking->why = ir_text(job);
     Status status = rt_nvrtc_compile(&asking->program->unit.source, asking->program->context->target.arch, kind, &bytes,
-                                     &count, &why);
+                                     &count, &asking->why);
     if (status) ir_stop(job, status);
     ir_job_defer(job, free, bytes);
+    if (kind == RT_CUBIN) rt_program_take_facts(asking->program, bytes, count);
     ir_text_bytes(&asking->out, bytes, count);
 }
 
@@ -114,6 +116,7 @@ ng_status ng_program_text(const ng_program *program, ng_text_kind what, const ch
     Status status = ir_job_run(job, ask_work, &asking);
     if (!status) *out = rt_text_give(asking.out.bytes, asking.out.count);
     if (!status && !out->bytes) status = STATUS_SYSTEM;
+    if (status && asking.why.count) *out = rt_text_give(asking.why.bytes, asking.why.count);
     ir_job_free(job);
     return rt_status(status);
 }

@@ -267,6 +267,7 @@ typedef enum ng_text_kind {
     NG_TEXT_KNOBS, /* what --set may force: of the graph, and of each kernel with the values that it may have */
     NG_TEXT_KNOBS_JSON
 } ng_text_kind;
+/* On failure *out holds what the device compiler said, where it was asked. */
 NG_API ng_status ng_program_text(const ng_program *program, ng_text_kind what, const char *pass, ng_text *out);
 
 typedef struct ng_kernel {

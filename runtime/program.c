@@ -112,12 +112,6 @@ static void build_kernels(Job *job, Compiling *compiling) {
     program->facts_known = program->context->kind == NG_DEVICE_CUDA;
 }
 
-static uint32_t count_kernels(const Plan *plan) {
-    uint32_t count = 0;
-    for (uint32_t s = 0; plan && s < plan->steps.count; s++) count += plan->steps.at[s].variant_count;
-    return count;
-}
-
 static void compile_work(Job *job, void *state) {
     Compiling *compiling = state;
     ng_program *program = compiling->program;
@@ -132,7 +126,8 @@ static void compile_work(Job *job, void *state) {
     gen_run(job, &program->unit, program->name, text, compiling->count, &options, program->last);
     program->unit.options.after = NULL;
     program->tables = rt_program_create(job, &program->unit);
-    program->facts_found = IR_NEW_ARRAY(job, bool, count_kernels(program->unit.plan) + 1);
+    program->facts_found =
+        IR_NEW_ARRAY(job, bool, (program->unit.plan ? gen_kernel_count(program->unit.plan) : 0) + (size_t)1);
     if (program->context->device && program->last == gen_pass_count - 1) build_kernels(job, compiling);
 }
 

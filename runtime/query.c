@@ -187,22 +187,31 @@ ng_status ng_workspace_bytes(const ng_program *program, const int64_t *dims, siz
 
 /* ---- kernels ---- */
 
+void rt_program_take_facts(const ng_program *program, const char *cubin, size_t count) {
+    ng_program *own = (ng_program *)(uintptr_t)program; /* const to callers: what is read is a fact of the program */
+    const Plan *plan = program->unit.plan;
+    uint32_t kernel = 0;
+    pthread_mutex_lock(&own->facts_lock);
+    for (uint32_t s = 0; cubin && !own->facts_known && s < plan->steps.count; s++)
+        for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
+            own->facts_found[kernel++] = rt_cubin_facts(cubin, count, plan->steps.at[s].variants[v].kernel,
+                                                        &own->tables->variants[s][v].facts);
+    own->facts_known = true;
+    pthread_mutex_unlock(&own->facts_lock);
+}
+
 /* A program that no GPU holds is compiled once more, for the architecture that it was planned for, to see what its
  * kernels need. Without NVRTC nobody can say. */
 static void read_cubin(ng_program *program) {
     char *cubin = NULL;
     size_t count = 0;
-    const Plan *plan = program->unit.plan;
     pthread_mutex_lock(&program->facts_lock);
-    if (!program->facts_known && program->unit.source.device_text)
-        (void)rt_nvrtc_compile(&program->unit.source, program->context->target.arch, RT_CUBIN, &cubin, &count, NULL);
-    uint32_t kernel = 0;
-    for (uint32_t s = 0; cubin && s < plan->steps.count; s++)
-        for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
-            program->facts_found[kernel++] = rt_cubin_facts(cubin, count, plan->steps.at[s].variants[v].kernel,
-                                                            &program->tables->variants[s][v].facts);
-    program->facts_known = true;
+    const bool known = program->facts_known;
     pthread_mutex_unlock(&program->facts_lock);
+    if (known) return;
+    if (program->unit.source.device_text)
+        (void)rt_nvrtc_compile(&program->unit.source, program->context->target.arch, RT_CUBIN, &cubin, &count, NULL);
+    rt_program_take_facts(program, cubin, count);
     free(cubin);
 }
 
@@ -212,7 +221,7 @@ ng_status ng_kernel_query(const ng_program *program, uint32_t index, ng_kernel *
     uint32_t s = 0, v = index;
     while (s < plan->steps.count && v >= plan->steps.at[s].variant_count) v -= plan->steps.at[s++].variant_count;
     if (s == plan->steps.count) return NG_USAGE;
-    read_cubin((ng_program *)(uintptr_t)program); /* const to the caller: what is read is a fact of the program */
+    read_cubin((ng_program *)(uintptr_t)program);
     const Step *step = &plan->steps.at[s];
     const RtFacts *facts = &program->tables->variants[s][v].facts;
     ng_kernel own = {.size = sizeof own,

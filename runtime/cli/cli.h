@@ -90,6 +90,8 @@ typedef struct Piece {
     const void *bytes;
     size_t count;
 } Piece;
+/* Whether two paths, of files that may not be there yet, name one regular file. */
+bool cli_same_file(const char *a, const char *b);
 /* Beside it, synced, renamed: there is the old file or the whole new one. "-": standard output, at the end. */
 void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t count);
 

@@ -13,6 +13,15 @@ static void interrupted(int signal_number) {
     _exit(CLI_INTERRUPTED);
 }
 
+/* Standard output is written at the end, with signals blocked: nothing stands before this. */
+static void interrupted_json(int signal_number) {
+    static const char value[] =
+        "{\n\t\"error\":\t\"interrupted\",\n\t\"status\":\t130,\n\t\"status_name\":\t\"interrupted\"\n}\n";
+    ssize_t wrote = write(STDOUT_FILENO, value, sizeof value - 1);
+    (void)signal_number, (void)wrote;
+    _exit(CLI_INTERRUPTED);
+}
+
 static const Verb *find_verb(Cli *cli, const char *name) {
     const char *names[VERB_COUNT];
     for (int i = 0; i < VERB_COUNT; i++) {
@@ -58,7 +67,7 @@ int main(int argc, char **argv) {
     fill_standard();
     signal(SIGPIPE, SIG_IGN); /* a closed standard output is an error of write, with its message */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file beyond the limit */
-    signal(SIGINT, interrupted);
+    signal(SIGINT, wants(argc, argv, "--json") ? interrupted_json : interrupted);
     const char *no_color = getenv("NO_COLOR");
     cli.color = isatty(STDERR_FILENO) && !(no_color && *no_color);
     if (wants(argc, argv, "--json")) cli.json = cJSON_CreateObject();

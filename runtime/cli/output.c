@@ -53,6 +53,15 @@ static void put_clean(Buf *buf, const char *text) {
     }
 }
 
+/* An interrupt waits. */
+static void block_stops(sigset_t *before) {
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigprocmask(SIG_BLOCK, &stops, before);
+}
+
 /* Standard output, once and whole; returns the status that the command ends with. */
 static int flush(Cli *cli, int status) {
     if (cli->json) {
@@ -64,6 +73,7 @@ static int flush(Cli *cli, int status) {
         buf_put(&cli->out, "\n");
         free(text);
     }
+    block_stops(NULL); /* what was begun is written whole; the process ends next */
     if (write_all(STDOUT_FILENO, cli->out.bytes, cli->out.count)) return status;
     cli_note(cli, "error: standard output: %s", strerror(errno));
     return NG_SYSTEM;
@@ -160,6 +170,30 @@ char *cli_read_file(Cli *cli, const char *path, size_t limit, size_t *count) {
     return buf.bytes;
 }
 
+/* The folder of a path and what the file is called in it, links in the folder's own name resolved. */
+static char *place_of(const char *path) {
+    char *whole = realpath(path, NULL);
+    if (whole) return whole;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : cli_copy(".");
+    char *real = folder ? realpath(folder, NULL) : NULL;
+    Buf place = {0};
+    buf_format(&place, "%s/%s", real ? real : folder ? folder : "", slash ? slash + 1 : path);
+    free(folder);
+    free(real);
+    return place.bytes;
+}
+
+bool cli_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    if (stat(a, &x) == 0 && stat(b, &y) == 0) return x.st_dev == y.st_dev && x.st_ino == y.st_ino && S_ISREG(x.st_mode);
+    char *first = place_of(a), *second = place_of(b);
+    const bool same = !strcmp(first, second);
+    free(first);
+    free(second);
+    return same;
+}
+
 /* A device, a pipe: what a rename would take away. Such a path is written through. */
 static bool is_special(const char *path) {
     struct stat facts;
@@ -206,11 +240,8 @@ void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t coun
         return;
     }
     /* an interrupt waits until the file is there or the part is gone */
-    sigset_t stops, before;
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGINT);
-    sigaddset(&stops, SIGTERM);
-    sigprocmask(SIG_BLOCK, &stops, &before);
+    sigset_t before;
+    block_stops(&before);
     bool special = is_special(path);
     char *target = special ? NULL : realpath(path, NULL); /* through a link, so that the link stays */
     if (!target) target = cli_copy(path);

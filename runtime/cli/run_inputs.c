@@ -36,16 +36,81 @@ static uint32_t find_arg(Cli *cli, const Run *run, OptionId option, ng_arg_role 
     cli_fail(cli, NG_USAGE, "%s: the graph has no %s %s", cli_options[option].spelling, what, name);
 }
 
+#define MOST_LISTED 12 /* names of one side in a message */
+
+static void put_name(Buf *buf, size_t index, const char *name) {
+    if (index <= MOST_LISTED) buf_format(buf, "%s%s", index ? ", " : "", index < MOST_LISTED ? name : "...");
+}
+
+static void put_quoted(Buf *buf, size_t index, const char *name) { /* a file's names may be anything */
+    char *quoted = st_quoted(name);
+    put_name(buf, index, quoted ? quoted : "");
+    free(quoted);
+}
+
+/* Pairs of an input that no tensor is for and the tensor whose name is near its own. */
+static void put_near(Cli *cli, Buf *buf, const Run *run, const StFile *file) {
+    const char **names = cli_alloc(file->count, sizeof *names);
+    size_t left = 0, told = 0;
+    for (size_t t = 0; t < file->count; t++) {
+        bool used = false;
+        for (uint32_t k = 0; k < run->opened.facts.inputs; k++) used = used || run->inputs[k].from == &file->tensors[t];
+        if (!used) names[left++] = file->tensors[t].name;
+    }
+    for (uint32_t k = 0; k < run->opened.facts.inputs; k++) {
+        const char *name = cli_arg(cli, &run->opened, NG_INPUT, k).name;
+        const char *near = run->inputs[k].from ? NULL : cli_near_miss(name, names, left);
+        if (!near || told >= MOST_LISTED) continue;
+        char *quoted = st_quoted(near);
+        buf_format(buf, "%s%s for input %s", told++ ? ", " : "; did you mean ", quoted ? quoted : "", name);
+        free(quoted);
+    }
+    if (told) buf_put(buf, "?");
+    free(names);
+}
+
+/* Of --inputs: a file none of whose tensors is an input is no file for this graph; others that are not used are told.
+ */
+static void tell_unused(Cli *cli, const Run *run, const char *path, const StFile *file, uint32_t met) {
+    Buf unused = {0}, inputs = {0}, near = {0};
+    size_t count = 0;
+    for (size_t t = 0; t < file->count; t++) {
+        bool used = false;
+        for (uint32_t k = 0; k < run->opened.facts.inputs; k++) used = used || run->inputs[k].from == &file->tensors[t];
+        if (!used) put_quoted(&unused, count++, file->tensors[t].name);
+    }
+    for (uint32_t k = 0; k < run->opened.facts.inputs; k++)
+        put_name(&inputs, k, cli_arg(cli, &run->opened, NG_INPUT, k).name);
+    put_near(cli, &near, run, file);
+    if (!met && run->opened.facts.inputs)
+        cli_fail(cli, NG_USAGE,
+                 "--inputs: no tensor of %s has the name of an input; the file has %s; the inputs are %s%s (--input "
+                 "NAME=FILE:TENSOR takes a tensor of another name)",
+                 path, unused.count ? unused.bytes : "none", inputs.bytes, near.count ? near.bytes : "");
+    if (count) cli_note(cli, "note: %s: no input takes %s%s", path, unused.bytes, near.count ? near.bytes : "");
+    free(unused.bytes);
+    free(inputs.bytes);
+    free(near.bytes);
+}
+
+static uint32_t take_by_name(Cli *cli, Run *run, const char *path, const StFile *file) {
+    uint32_t met = 0;
+    for (uint32_t k = 0; k < run->opened.facts.inputs; k++) {
+        const StTensor *from = st_find(file, cli_arg(cli, &run->opened, NG_INPUT, k).name);
+        if (!from) continue;
+        run->inputs[k].file = path, run->inputs[k].source = file, run->inputs[k].from = from;
+        met++;
+    }
+    return met;
+}
+
 /* --inputs for whatever input the file names, then --input over it. */
 static void find_sources(Cli *cli, Run *run) {
     for (size_t i = 0; i < cli->use_count; i++) {
         if (cli->uses[i].id != OPTION_INPUTS) continue;
-        const StFile *file = run_file(cli, run, cli->uses[i].value);
-        for (uint32_t k = 0; k < run->opened.facts.inputs; k++) {
-            const StTensor *from = st_find(file, cli_arg(cli, &run->opened, NG_INPUT, k).name);
-            if (from)
-                run->inputs[k].file = cli->uses[i].value, run->inputs[k].source = file, run->inputs[k].from = from;
-        }
+        const char *path = cli->uses[i].value;
+        const StFile *file = run_file(cli, run, path);
+        tell_unused(cli, run, path, file, take_by_name(cli, run, path, file));
     }
     size_t count;
     ng_setting *given = cli_settings(cli, OPTION_INPUT, &count);

@@ -80,6 +80,17 @@ void run_describe(Cli *cli, const Run *run) {
     }
 }
 
+/* Whole numbers exactly, which doubles are not beyond 2^53; what is no number in JSON as text. */
+static cJSON *json_element(ng_dtype dtype, const unsigned char *element) {
+    double value = ng_load(dtype, element);
+    if (dtype == NG_BOOL) return cJSON_CreateBool(value != 0);
+    Buf text = {0};
+    cli_put_element(&text, dtype, element);
+    cJSON *item = isfinite(value) ? cJSON_CreateRaw(text.bytes) : cJSON_CreateString(text.bytes);
+    free(text.bytes);
+    return item;
+}
+
 /* The first elements of an output, in row-major order. */
 static void print_elements(Cli *cli, const Tensor *output, uint64_t count, cJSON *item) {
     unsigned char *owned;
@@ -89,7 +100,7 @@ static void print_elements(Cli *cli, const Tensor *output, uint64_t count, cJSON
     Buf line = {0};
     cJSON *list = item ? cJSON_AddArrayToObject(item, "first") : NULL;
     for (uint64_t i = 0; i < count; i++) {
-        if (list) cJSON_AddItemToArray(list, cJSON_CreateNumber(ng_load(output->arg.dtype, dense + i * bytes)));
+        if (list) cJSON_AddItemToArray(list, json_element(output->arg.dtype, dense + i * bytes));
         buf_put(&line, i ? " " : "         ");
         cli_put_element(&line, output->arg.dtype, dense + i * bytes);
     }
@@ -98,14 +109,43 @@ static void print_elements(Cli *cli, const Tensor *output, uint64_t count, cJSON
     free(owned);
 }
 
+typedef struct Range {
+    Buf min, max;
+} Range;
+
+/* The library's figures are doubles; integers are told exactly. */
+static Range find_range(const Tensor *output, const ng_output_report *report) {
+    Range range = {0};
+    if (output->arg.dtype == NG_I64 && output->elements) {
+        unsigned char *owned;
+        const unsigned char *dense = cli_tensor_dense(output, &owned);
+        int64_t least = INT64_MAX, most = INT64_MIN, value;
+        for (uint64_t i = 0; i < output->elements; i++) {
+            memcpy(&value, dense + i * sizeof value, sizeof value);
+            if (value < least) least = value;
+            if (value > most) most = value;
+        }
+        buf_format(&range.min, "%" PRId64, least);
+        buf_format(&range.max, "%" PRId64, most);
+        free(owned);
+        return range;
+    }
+    const int digits = output->arg.dtype >= NG_I64 ? 17 : 6;
+    buf_format(&range.min, "%.*g", digits, report->min);
+    buf_format(&range.max, "%.*g", digits, report->max);
+    return range;
+}
+
 static void show_output(Cli *cli, const Tensor *output, const ng_output_report *report, uint64_t print,
                         cJSON *outputs) {
     cJSON *item = outputs ? json_tensor(output) : NULL;
+    Range range = find_range(output, report);
     if (item) {
+        const bool exact = output->arg.dtype == NG_I64 && output->elements;
         Buf hash = {0};
         buf_format(&hash, "%016" PRIx64, report->hash);
-        cJSON_AddNumberToObject(item, "min", report->min);
-        cJSON_AddNumberToObject(item, "max", report->max);
+        cJSON_AddItemToObject(item, "min", exact ? cJSON_CreateRaw(range.min.bytes) : cJSON_CreateNumber(report->min));
+        cJSON_AddItemToObject(item, "max", exact ? cJSON_CreateRaw(range.max.bytes) : cJSON_CreateNumber(report->max));
         cJSON_AddNumberToObject(item, "mean", report->mean);
         cJSON_AddNumberToObject(item, "nan", (double)report->nans);
         cJSON_AddStringToObject(item, "hash", hash.bytes);
@@ -114,9 +154,11 @@ static void show_output(Cli *cli, const Tensor *output, const ng_output_report *
     } else {
         buf_format(&cli->out, "output   %s ", output->arg.name);
         cli_put_shape(&cli->out, output->arg.dtype, output->arg.rank, output->extent);
-        buf_format(&cli->out, " min %.6g max %.6g mean %.6g nan %" PRIu64 " hash %016" PRIx64 "\n", report->min,
-                   report->max, report->mean, report->nans, report->hash);
+        buf_format(&cli->out, " min %s max %s mean %.6g nan %" PRIu64 " hash %016" PRIx64 "\n", range.min.bytes,
+                   range.max.bytes, report->mean, report->nans, report->hash);
     }
+    free(range.min.bytes);
+    free(range.max.bytes);
     if (print) print_elements(cli, output, print, item);
 }
 
@@ -191,13 +233,22 @@ static uint64_t compare(const Tensor *output, const StFile *file, const StTensor
     unsigned char *owned;
     const unsigned char *dense = cli_tensor_dense(output, &owned), *expected = file->data + from->start;
     size_t bytes = ng_dtype_bytes(output->arg.dtype), expected_bytes = ng_dtype_bytes(from->dtype);
+    const bool whole = output->arg.dtype == NG_I64 && from->dtype == NG_I64;
     uint64_t failed = 0;
     *worst = 0;
     for (uint64_t i = 0; i < output->elements; i++) {
         double a = ng_load(output->arg.dtype, dense + i * bytes),
                b = ng_load(from->dtype, expected + i * expected_bytes);
         double difference = fabs(a - b);
-        if (a == b || (isnan(a) && isnan(b))) continue;
+        if (whole) { /* beyond 2^53 doubles would call neighbours equal */
+            int64_t x, y;
+            memcpy(&x, dense + i * bytes, sizeof x);
+            memcpy(&y, expected + i * expected_bytes, sizeof y);
+            if (x == y) continue;
+            difference = (double)(x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
+        } else if (a == b || (isnan(a) && isnan(b))) {
+            continue;
+        }
         if (!(difference <= atol + rtol * fabs(b))) failed++;
         if (!(difference <= *worst)) *worst = difference;
     }

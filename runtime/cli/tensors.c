@@ -162,6 +162,11 @@ void cli_put_shape(Buf *buf, ng_dtype dtype, int rank, const int64_t *extent) {
     buf_put(buf, "]");
 }
 
+/* Digits that an element is printed with at least: narrow floats would else read as if they were others. */
+static int least_digits(ng_dtype dtype) {
+    return dtype == NG_F8E4M3 || dtype == NG_F8E5M2 ? 17 : dtype == NG_F16 || dtype == NG_BF16 ? 4 : 1;
+}
+
 void cli_put_element(Buf *buf, ng_dtype dtype, const unsigned char *element) {
     size_t start = buf->count;
     if (dtype == NG_I64) {
@@ -171,7 +176,11 @@ void cli_put_element(Buf *buf, ng_dtype dtype, const unsigned char *element) {
         return;
     }
     double value = ng_load(dtype, element);
-    for (int digits = 1; digits < 17 && value - value == 0; digits++) {
+    if (dtype == NG_BOOL) {
+        buf_put(buf, value != 0 ? "True" : "False");
+        return;
+    }
+    for (int digits = least_digits(dtype); digits < 17 && value - value == 0; digits++) {
         unsigned char back[8];
         buf->count = start;
         buf_format(buf, "%.*g", digits, value);

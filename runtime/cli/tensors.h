@@ -29,6 +29,7 @@ void cli_tensor_copy_in(Cli *cli, Tensor *tensor); /* of tensor->from; a dtype o
 /* The elements in row-major order without gaps: tensor->first itself where it is so, else *owned, to be freed. */
 const unsigned char *cli_tensor_dense(const Tensor *tensor, unsigned char **owned);
 void cli_put_shape(Buf *buf, ng_dtype dtype, int rank, const int64_t *extent); /* bf16[3, 768] */
-void cli_put_element(Buf *buf, ng_dtype dtype, const unsigned char *element);  /* the shortest that reads back */
+void cli_put_element(Buf *buf, ng_dtype dtype,
+                     const unsigned char *element); /* reads back; fp8 exact, bools True and False */
 
 #endif

@@ -86,6 +86,24 @@ void buf_number(Buf *buf, double value) {
     }
 }
 
+void buf_wrapped(Buf *buf, size_t column, size_t hang, const char *text) {
+    for (;;) {
+        size_t room = column < CLI_WIDTH ? CLI_WIDTH - column : 1, count = strlen(text);
+        if (count > room) {
+            count = room;
+            while (count && text[count] != ' ') count--;
+            if (!count) count = strcspn(text, " ");
+        }
+        buf_bytes(buf, text, count);
+        buf_put(buf, "\n");
+        text += count;
+        while (*text == ' ') text++;
+        if (!*text) return;
+        buf_format(buf, "%*s", (int)hang, "");
+        column = hang;
+    }
+}
+
 bool buf_read(Buf *buf, int fd, size_t limit) {
     buf_bytes(buf, "", 0);
     size_t start = buf->count;

@@ -24,6 +24,9 @@ void buf_format(Buf *buf, const char *format, ...) __attribute__((format(printf,
 void buf_vformat(Buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 /* The shortest decimal that reads back as the same double. */
 void buf_number(Buf *buf, double value);
+#define CLI_WIDTH 100 /* characters of a line */
+/* A text after `column` characters of a line, broken at spaces; what goes on stands behind `hang` spaces. */
+void buf_wrapped(Buf *buf, size_t column, size_t hang, const char *text);
 /* Adds all that fd gives, at most `limit` bytes (then one more, so that the caller sees that there is more). False with
  * errno when reading fails. */
 bool buf_read(Buf *buf, int fd, size_t limit);

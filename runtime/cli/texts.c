@@ -60,8 +60,12 @@ int cli_gen(Cli *cli) {
     const char *path = cli_value(cli, OPTION_OUTPUT), *header = cli_value(cli, OPTION_HEADER);
     if (header && !strcmp(header, "-") && (!path || !strcmp(path, "-")))
         cli_fail(cli, NG_USAGE, "--header=- and the kernels cannot both go to standard output; give -o FILE");
-    if (header && path && !strcmp(header, path))
-        cli_fail(cli, NG_USAGE, "-o and --header both name %s: each needs a file of its own", path);
+    if (header && path && cli_same_file(header, path))
+        cli_fail(cli, NG_USAGE, "-o %s and --header=%s are one file: each needs its own", path, header);
+    const char *graph = cli->operands[0];
+    if (path && cli_same_file(path, graph)) cli_fail(cli, NG_USAGE, "-o %s would overwrite the graph", path);
+    if (header && cli_same_file(header, graph))
+        cli_fail(cli, NG_USAGE, "--header=%s would overwrite the graph", header);
     Opened opened = cli_open(cli, cli_context(cli, false), NULL);
     ng_text source = cli_text(cli, &opened, NG_TEXT_CUDA, NULL);
     if (header) {
@@ -210,7 +214,9 @@ static size_t show_list(Cli *cli, ng_list_kind kind, const char *title, const ch
             free(text.bytes);
         } else {
             if (!shown) buf_format(&cli->out, "%s%s:\n", cli->out.count ? "\n" : "", title);
-            buf_format(&cli->out, "  %-14.*s %s\n", (int)name, line.bytes, what);
+            size_t start = cli->out.count;
+            buf_format(&cli->out, "  %-15.*s ", (int)name, line.bytes);
+            buf_wrapped(&cli->out, cli->out.count - start, 18, what);
         }
         shown++;
     }

@@ -7,13 +7,21 @@ set -u
 run() {
     wanted=$1
     shift
-    "$normgen" "$@" >"$out" 2>"$err" </dev/null
+    "$normgen" "$@" >"$out" 2>"$err" <"${input:-/dev/null}"
     got=$?
     [ "$got" -eq "$wanted" ] || {
         echo "normgen $*: exit $got, expected $wanted"
         head -n 5 "$err"
         return 1
     }
+}
+from() { # FILE CODE ARGUMENTS...: the same, standard input being the file
+    input=$1
+    shift
+    run "$@"
+    set -- $?
+    input=
+    return "$1"
 }
 silent() { [ ! -s "$out" ] || { echo "standard output is not empty"; head -n 3 "$out"; return 1; }; }
 # CODE PATTERN ARGUMENTS...: exits so, with words on standard error and nothing on standard output
@@ -95,7 +103,7 @@ check "gen: and slices" says "if .d_M - 5 < 0. return cudaErrorInvalidValue"
 check "gen: and extremes" says "if ..d_N == 0. && d_M != 0. return cudaErrorInvalidValue"
 check "gen --header" grep -q "int layer_norm_launch(" "$scratch/a.h"
 check "gen: both on standard output" refuses 2 "cannot both" gen $graph --header=-
-check "gen: both into one file" refuses 2 "each needs a file of its own" gen $graph -o "$scratch/one" --header="$scratch/one"
+check "gen: both into one file" refuses 2 "are one file" gen $graph -o "$scratch/one" --header="$scratch/one"
 check "gen: so it is not there" test ! -e "$scratch/one"
 check "gen: header alone on standard output" run 0 gen $graph -o "$scratch/a.cu" --header=-
 check "gen: that header" says "layer_norm_workspace_bytes"
@@ -115,6 +123,15 @@ check "a closed standard output ends with 6" unheard
 stale() { sh -c ': >"$1.$$.0.part"; exec "$2" gen "$3" -o "$1"' sh "$scratch/s.cu" "$normgen" $graph; }
 check "gen beside what others left" stale
 rm -f "$scratch"/s.cu.*
+(cd "$scratch" && mkdir -p sub && ln -sf . same)
+for other in "$scratch/./one.cu" "$scratch/sub/../one.cu" "$scratch/same/one.cu"; do
+    check "-o and --header one file: $other" refuses 2 "are one file" gen $graph -o "$scratch/one.cu" --header="$other"
+done
+check "and nothing is written" test ! -e "$scratch/one.cu"
+check "-o and --header onto a device" run 0 gen $graph -o /dev/null --header=/dev/null
+cp $graph "$scratch/own.yaml"
+check "-o onto the graph" refuses 2 "would overwrite the graph" gen "$scratch/own.yaml" -o "$scratch/./own.yaml"
+check "gen -o - and --header" run 0 gen $graph -o - --header="$scratch/dash.h"
 check "gen into no folder" refuses 6 "No such file" gen $graph -o "$scratch/no/a.cu"
 check "gen onto a folder" refuses 6 "Is a directory" gen $graph -o "$scratch"
 echo old >"$scratch/old.cu"
@@ -229,8 +246,47 @@ else
     run 0 compile $graph --emit=sass || run 9 compile $graph --emit=sass && pass
     check "compile --json" prints '"registers"' compile $graph --json
 fi
+# an NVRTC that refuses: its log is what the command says
+mkdir "$scratch/cuda" "$scratch/cuda/lib64"
+cat >"$scratch/nvrtc.c" <<'END'
+#include <string.h>
+static const char words[] = "normgen.cu(7): error: planted\n";
+int nvrtcCreateProgram(void **program, const char *text, const char *name, int n, const char *const *a, const char *const *b) { return *program = (void *)1, 0; }
+int nvrtcDestroyProgram(void **program) { return 0; }
+int nvrtcCompileProgram(void *program, int count, const char *const *options) { return 6; }
+int nvrtcGetProgramLogSize(void *program, size_t *count) { return *count = sizeof words, 0; }
+int nvrtcGetProgramLog(void *program, char *log) { return memcpy(log, words, sizeof words), 0; }
+int nvrtcGetCUBINSize(void *program, size_t *count) { return 6; }
+int nvrtcGetCUBIN(void *program, char *bytes) { return 6; }
+int nvrtcGetPTXSize(void *program, size_t *count) { return 6; }
+int nvrtcGetPTX(void *program, char *bytes) { return 6; }
+const char *nvrtcGetErrorString(int result) { return "NVRTC_ERROR_COMPILATION"; }
+END
+if ${CC:-cc} -w -shared -fPIC -Wl,-soname,libnvrtc.so.13 "$scratch/nvrtc.c" -o "$scratch/cuda/lib64/libnvrtc.so.13"; then
+    planted() { LD_LIBRARY_PATH=$scratch/cuda/lib64 refuses 4 "$1" compile $graph; }
+    check "compile: what NVRTC says" planted "nvrtcCompileProgram for sm_90: NVRTC_ERROR_COMPILATION"
+    check "compile: its log" planted "^normgen.cu.7.: error: planted$"
+else skip "no NVRTC that refuses: no C compiler"; fi
 check "compile --emit=nonsense" refuses 2 "expected cubin" compile $graph --emit=elf
 check "compile --emit=bundle" refuses 9 "not available" compile $graph --emit=bundle
+
+# ---- what every verb with a graph takes
+for verb in check gen ir explain knobs; do
+    check "$verb: the common options" from $graph 0 $verb - -D E=f16 -D N=64 --hint M=8 --seed=3 --verify --time-passes -v --batch-invariant --arch=sm_80
+    check "$verb --time-passes" run 0 $verb $graph --time-passes
+    check "$verb: times" warns "^expand +[0-9.]+ us"
+    check "$verb -Werror" run 1 $verb "$scratch/warn.yaml" -Werror
+    check "$verb: warnings" run 0 $verb "$scratch/warn.yaml"
+    check "$verb: are told" warns "warning:"
+    check "$verb: a bad seed" refuses 2 "expected an integer" $verb $graph --seed=x
+    check "$verb --fix" run 0 $verb $graph --fix=M=3
+    check "$verb: a fixed dim's --fix" refuses 2 "" $verb $graph --fix=Q=3
+    check "$verb: unknown knob" refuses 2 "did you mean .vector" $verb $graph --set=vectr=3
+done
+for verb in gen ir explain knobs; do
+    check "$verb: a knob that is not possible" refuses 4 "vector=3 is not possible for kernel f0" $verb $graph --set=f0.vector=3
+    check "$verb: no such kernel" refuses 2 "did you mean 'f0'" $verb $graph --set=g0.vector=2
+done
 
 # ---- lists
 check "ops" prints "^  rsqrt " ops

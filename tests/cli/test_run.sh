@@ -123,6 +123,21 @@ check "a graph that makes inputs" run 0 "$scratch/give.yaml" $small --outputs="$
 check "--inputs" run 0 $norm --inputs="$scratch/in.safetensors" -D N=33 --check
 check "takes what the file has" says "^input +gamma f32\[33\] from"
 check "and leaves the rest random" says "^input +beta f32\[33\] random"
+check "--inputs: none of its names" refuses 2 "no tensor of .*y.safetensors has the name of an input; the file has .y.; the inputs are x, gamma, beta" $norm $small --inputs="$y"
+cat >"$scratch/near.yaml" <<'END'
+graph: near
+dims: {M: any, N: 8}
+inputs: {p: "bf16[M, N]", q: "f32[N]"}
+nodes: {x: p * 2, gama: q + 1}
+outputs: {x: bf16, gama: f32}
+END
+run 0 "$scratch/near.yaml" $small --outputs="$scratch/near.safetensors"
+check "--inputs: some of its names" run 0 $norm $small --inputs="$scratch/near.safetensors"
+check "a tensor that nothing takes is told" warns "^normgen: note: .*near.safetensors: no input takes .gama.; did you mean .gama. for input gamma\?$"
+check "--inputs: all of its names" run 0 $norm --inputs="$scratch/in.safetensors" -D N=33
+check "say nothing" quiet
+check "--inputs: none, as JSON" run 2 $norm $small --inputs="$y" --json
+check "one value" says '"error":.*the inputs are x, gamma, beta'
 check "a tensor's shape" refuses 2 "input x is bf16\[3, 34\]" $norm --input x="$y:y" -D N=34
 check "-D against a tensor" refuses 2 "input x is bf16\[4, 33\]" $norm --input x="$y:y" -D N=33 -D M=4
 check "a tensor's rank" refuses 2 "input gamma has 1 dim, the tensor y in " $norm --input gamma="$y:y" $small
@@ -149,9 +164,52 @@ done
 check "--json on failure" run 6 $norm --inputs="$scratch/cut" --json
 check "holds the error" says '"error":.*cut short'
 
+# ---- every dtype
+cat >"$scratch/dtypes.yaml" <<'END'
+graph: dtypes
+dims: {M: any, N: 40}
+inputs: {x: "f32[M, N]", i: "i64[M, N]", j: "i32[M, N]", b: "bool[M, N]", d: "f64[M]", e: "f8e4m3[M, N]", c: "f32[]"}
+scalars: {k: {dtype: i64, default: 3}, s: {dtype: f64, default: 0.5}, eps: 1e-5}
+nodes: {a: x * c + eps, i2: i * k + j, n: b & (x > 0), d2: d * s, q: e * 2, l: log(x), t: sum(i), w: "cast(i, u8)", h: "cast(x / 0, f16)"}
+outputs: {a: f8e5m2, i2: i64, n: bool, d2: f64, q: f8e4m3, l: f32, t: i64, w: u8, h: f16}
+END
+d=$scratch/d.safetensors
+check "all dtypes" run 0 "$scratch/dtypes.yaml" -D M=3 --print=2 --check --outputs="$d" --scalar k=9007199254740993
+check "exact integers" says "^ +18014398509481987 3$"
+check "an exact range of integers" says "^output +i2 i64.3, 40. min 0 max 27021597764222982 "
+check "bools" says "^ +True False$"
+check "a 0-d tensor" says "^output +t i64\[\] min 182 max 182 mean 182 nan 0"
+check "fp8 exactly" says "^ +-0.75 -0.125$"
+check "NaN counts" says "^output +l f32.*nan 57 hash"
+check "infinities" says "^ +inf inf$"
+check "--expect: all dtypes" run 0 "$scratch/dtypes.yaml" -D M=3 --expect="$d" --scalar k=9007199254740993
+check "--expect: 64-bit neighbours differ" run 5 "$scratch/dtypes.yaml" -D M=3 --expect="$d" --scalar k=9007199254740992
+check "by how much" says "^expect +i2: [0-9]+ of 120 elements differ by more than 0 .*; largest difference 3$"
+check "all dtypes as JSON" run 0 "$scratch/dtypes.yaml" -D M=3 --print=2 --json --scalar k=9007199254740993
+check "exact integers in JSON" says '"first":.*\[18014398509481987, 3\]'
+check "bools in JSON" says '"first":.*\[true, false\]'
+check "infinities in JSON" says '"first":.*\["inf", "inf"\]'
+check "their range in JSON" says '"max":.*27021597764222982'
+
+# ---- several kernels
+cat >"$scratch/several.yaml" <<'END'
+graph: several
+types: {E: bf16}
+dims: {M: any, N: 100}
+inputs: {x: "E[M, N]", dy: "E[M, N]"}
+nodes: {y: "softmax(x, dim=-1)", dw: "sum(dy * x, dim=0)", m: "mean(x, dim=[0, 1])"}
+outputs: {y: E, dw: f32, m: f32}
+END
+check "several kernels" run 0 "$scratch/several.yaml" -D M=300 --check --device=host
+check "all are checked" says "^check +m: 1 of 1 elements compared, 0 failed"
+check "-D of a type" run 0 "$scratch/several.yaml" -D M=5 -D E=f16 --check
+check "is taken" says "^output +y f16"
+check "-D of no type" refuses 2 "did you mean 'f16'" "$scratch/several.yaml" -D E=f17
+check "the graph from standard input" sh -c "'$normgen' run --device=host - -D M=3 <'$scratch/several.yaml' | grep -q '^graph    several'"
+
 # ---- an interrupt
 interrupt() { # the shell starts background jobs with SIGINT ignored, so the command is started by one that restores it
-    env --default-signal=INT "$normgen" run --device=host $norm -D M=20000 -D N=4096 --check >"$out" 2>&1 &
+    env --default-signal=INT "$normgen" run --device=host $norm -D M=20000 -D N=4096 --check "$@" >"$out" 2>"$err" &
     child=$!
     sleep 0.5
     kill -INT "$child"
@@ -159,4 +217,7 @@ interrupt() { # the shell starts background jobs with SIGINT ignored, so the com
     [ $? -eq 130 ]
 }
 check "SIGINT ends with 130" interrupt
+check "SIGINT with --json" interrupt --json
+one_value() { [ "$(head -c 1 "$out")" = "{" ] && [ "$(tail -n 1 "$out")" = "}" ] && says '"status":.*130'; }
+check "is one value" one_value
 finish

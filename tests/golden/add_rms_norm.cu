@@ -9,7 +9,9 @@
 //   kernel  f0: row_registers, row_threads=256 rows=1 vector=4 chunks=4 min_ctas=3; 2 phases; moves 32768*M + 16384 bytes
 //
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
-// -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.
+// -DNG_ONLY=n leaves the n-th kernel alone, n = 2 the launcher, so that each may be compiled on its own.
+
+namespace add_rms_norm_kernels {
 
 #define NG_HELPER __device__ __forceinline__
 #define NG_KERNEL extern "C" __global__
@@ -294,8 +296,18 @@ NG_KERNEL __launch_bounds__(256, 3) void add_rms_norm_f0_any(const ng_bf16 *__re
 }
 #endif
 
-#if defined(__NVCC__) && !defined(__CUDACC_RTC__)
+}  // namespace add_rms_norm_kernels
+
+#if defined(__NVCC__) && !defined(__CUDACC_RTC__) && (!defined(NG_ONLY) || NG_ONLY == 2)
 // ---- the launcher ----
+#ifdef NG_ONLY
+namespace add_rms_norm_kernels {
+NG_KERNEL void add_rms_norm_f0_aligned(const ng_bf16 *__restrict__ p_x, const ng_bf16 *p_residual,
+        const float *__restrict__ p_weight, float c_eps, ng_bf16 *__restrict__ p_y, ng_bf16 *p_h, ng_i64 d_M);
+NG_KERNEL void add_rms_norm_f0_any(const ng_bf16 *__restrict__ p_x, const ng_bf16 *p_residual,
+        const float *__restrict__ p_weight, float c_eps, ng_bf16 *__restrict__ p_y, ng_bf16 *p_h, ng_i64 d_M);
+}  // namespace add_rms_norm_kernels
+#endif
 #include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -307,6 +319,7 @@ extern "C" size_t add_rms_norm_workspace_bytes(int64_t d_M) {
 
 extern "C" int add_rms_norm_launch(const void *in_x, const void *in_residual, const void *in_weight, void *out_y,
         void *out_h, int64_t d_M, float c_eps, void *workspace, size_t workspace_bytes, void *stream) {
+    using namespace add_rms_norm_kernels;
     (void)in_x;
     (void)in_residual;
     (void)in_weight;

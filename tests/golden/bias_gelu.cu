@@ -6,7 +6,9 @@
 //   kernel  n0: pointwise, threads=256 vector=4 chunks=1 min_ctas=4; 1 phase; moves 12288*M + 12288 bytes
 //
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
-// -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.
+// -DNG_ONLY=n leaves the n-th kernel alone, n = 2 the launcher, so that each may be compiled on its own.
+
+namespace bias_gelu_kernels {
 
 #define NG_HELPER __device__ __forceinline__
 #define NG_KERNEL extern "C" __global__
@@ -221,8 +223,18 @@ NG_KERNEL __launch_bounds__(256, 4) void bias_gelu_n0_any(const ng_bf16 *__restr
 }
 #endif
 
-#if defined(__NVCC__) && !defined(__CUDACC_RTC__)
+}  // namespace bias_gelu_kernels
+
+#if defined(__NVCC__) && !defined(__CUDACC_RTC__) && (!defined(NG_ONLY) || NG_ONLY == 2)
 // ---- the launcher ----
+#ifdef NG_ONLY
+namespace bias_gelu_kernels {
+NG_KERNEL void bias_gelu_n0_aligned(const ng_bf16 *__restrict__ p_x, const float *__restrict__ p_bias,
+        ng_bf16 *__restrict__ p_y, ng_i64 d_M);
+NG_KERNEL void bias_gelu_n0_any(const ng_bf16 *__restrict__ p_x, const float *__restrict__ p_bias,
+        ng_bf16 *__restrict__ p_y, ng_i64 d_M);
+}  // namespace bias_gelu_kernels
+#endif
 #include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -234,6 +246,7 @@ extern "C" size_t bias_gelu_workspace_bytes(int64_t d_M) {
 
 extern "C" int bias_gelu_launch(const void *in_x, const void *in_bias, void *out_y, int64_t d_M,
         void *workspace, size_t workspace_bytes, void *stream) {
+    using namespace bias_gelu_kernels;
     (void)in_x;
     (void)in_bias;
     (void)out_y;

@@ -5,7 +5,9 @@
 //   kernel  f0: row_loop, row_threads=64 rows=1 vector=8 chunks=2 min_ctas=12; 3 phases; moves 4000*M bytes
 //
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
-// -DNG_ONLY=n leaves the n-th kernel alone, so that each may be compiled on a core of its own.
+// -DNG_ONLY=n leaves the n-th kernel alone, n = 2 the launcher, so that each may be compiled on its own.
+
+namespace softmax_kernels {
 
 #define NG_HELPER __device__ __forceinline__
 #define NG_KERNEL extern "C" __global__
@@ -308,8 +310,16 @@ NG_KERNEL __launch_bounds__(64, 12) void softmax_f0_any(const ng_bf16 *__restric
 }
 #endif
 
-#if defined(__NVCC__) && !defined(__CUDACC_RTC__)
+}  // namespace softmax_kernels
+
+#if defined(__NVCC__) && !defined(__CUDACC_RTC__) && (!defined(NG_ONLY) || NG_ONLY == 2)
 // ---- the launcher ----
+#ifdef NG_ONLY
+namespace softmax_kernels {
+NG_KERNEL void softmax_f0_aligned(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__ p_y, ng_i64 d_M);
+NG_KERNEL void softmax_f0_any(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__ p_y, ng_i64 d_M);
+}  // namespace softmax_kernels
+#endif
 #include <cuda_runtime.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -321,6 +331,7 @@ extern "C" size_t softmax_workspace_bytes(int64_t d_M) {
 
 extern "C" int softmax_launch(const void *in_x, void *out_y, int64_t d_M,
         void *workspace, size_t workspace_bytes, void *stream) {
+    using namespace softmax_kernels;
     (void)in_x;
     (void)out_y;
     (void)d_M;

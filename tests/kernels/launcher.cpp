@@ -26,6 +26,7 @@ static void LAUNCH(const char *kernel, unsigned blocks, int threads, int shared,
     std::printf("\n");
 }
 
+namespace sample_kernels {}
 #include LAUNCHER_TEXT
 
 // y = x * rsqrt(mean(x * x) + eps) * w + r over M rows, h in place of r

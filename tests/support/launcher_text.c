@@ -31,6 +31,7 @@ static const char prelude[] =
 static void put_launcher(Job *job, Text *out, const Unit *unit) {
     const char *at = strstr(unit->source.device_text, "#include <cuda_runtime.h>");
     IR_REQUIRE(job, at != NULL);
+    ir_text_format(out, "namespace %s_kernels {}\n", unit->prog->name);
     while (*at) {
         size_t length = strcspn(at, "\n");
         const char *call = strstr(at, "<<<"), *end = at + length;

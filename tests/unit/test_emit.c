@@ -40,7 +40,7 @@ static void must(Job *job, Status status) {
 /* The kernels, without helpers and launcher. */
 static const char *bodies(Job *job, const Unit *unit) {
     const char *start = strstr(unit->source.device_text, "// ---- kernel");
-    const char *end = strstr(unit->source.device_text, "#if defined(__NVCC__)");
+    const char *end = strstr(unit->source.device_text, "}  // namespace");
     assert_non_null(start);
     assert_non_null(end);
     return ir_copy_text(job, start, (size_t)(end - start));
