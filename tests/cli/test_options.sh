@@ -295,7 +295,7 @@ check "ops NAME" prints "gelu" ops gelu
 check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
 check "passes" prints "^  schedule " passes
 check "knobs" prints "^  row_threads " knobs
-check "knobs: unless forced" prints "^  cut_statements .*unless forced: 256" knobs
+check "knobs: unless forced" prints "^  fuse_reads .*unless forced: 10" knobs
 check "knobs GRAPH" prints "^kernel f0" knobs $graph
 check "knobs GRAPH: its values" says "^  row_threads +64 +default  .*32 64 96"
 check "knobs GRAPH: of the graph" says "^  fuse +all +default  off row all$"
