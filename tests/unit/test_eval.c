@@ -254,6 +254,17 @@ static double random_tree(Random *random, DType dtype, Reduction reduction, cons
                                                         : fmin(a, b));
 }
 
+/* No more than rounding in any order can do, a little aside: an add is within half an ulp of its dtype. */
+static double most_of_a_sum(DType compute, const double *number, const double *bound, uint32_t count) {
+    double size = 0, spread = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        size += fabs(number[i]);
+        spread += bound[i];
+    }
+    double half = compute == DTYPE_F64 ? 0x1p-53 : 0x1p-24;
+    return 1.01 * (spread + count * (half * (size + spread) + ir_ulp(compute, 0)));
+}
+
 static void reductions_hold(void **unused) {
     (void)unused;
     Random random = {seed + 2};
@@ -285,6 +296,7 @@ static void reductions_hold(void **unused) {
                      got);
         }
         if (count == 1) assert_true(fabs(value_bound - bound[0]) <= 1e-12 * (bound[0] + fabs(value)));
+        if (reduction == REDUCTION_ADD) assert_true(value_bound <= most_of_a_sum(compute, number, bound, count));
     }
 }
 

@@ -236,11 +236,37 @@ static void test_depths(void **state) {
     ir_job_free(job);
 }
 
+/* A sum in parts is as deep as a part and then the sum of the parts. */
+static void run_depth_of_parts(Job *job, void *state) {
+    static const char text[] =
+        "graph: parts\ndims: {M: any}\ninputs: {x: \"f32[M, 64]\"}\nnodes: {y: \"sum(x, dim=0)\"}\noutputs: {y: f32}\n";
+    const int64_t dims[] = {64000}, parts[] = {50};
+    GenOptions options = {.target = gen_target(90), .verify = true};
+    Unit unit;
+    (void)state;
+    gen_run(job, &unit, "parts.yaml", text, sizeof text - 1, &options, gen_pass_find("schedule"));
+    uint32_t *depth = gen_depths(job, &unit, dims, parts), found = 0;
+    assert_int_equal(unit.plan->steps.count, 2);
+    uint32_t part = gen_chain_length(&unit.plan->steps.at[0].chain, unit.prog, dims, parts);
+    uint32_t whole = gen_chain_length(&unit.plan->steps.at[1].chain, unit.prog, dims, parts);
+    assert_true(part >= 64000 / 50 / (uint32_t)unit.plan->steps.at[0].tile.rows && whole > 0);
+    for (uint32_t i = 0; i < unit.expanded->values.count; i++)
+        if (unit.expanded->values.at[i].op == OP_REDUCE) found = depth[i];
+    assert_int_equal(found, part + whole);
+}
+
+static void test_depth_of_parts(void **state) {
+    Job *job = ir_job_create(NULL);
+    if (ir_job_run(job, run_depth_of_parts, *state) != STATUS_OK) fail_msg("%s", ir_job_report(job));
+    ir_job_free(job);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_worked_example),
         cmocka_unit_test(test_depths),
+        cmocka_unit_test(test_depth_of_parts),
     };
     return cmocka_run_group_tests_name("pass", tests, NULL, NULL);
 }
