@@ -450,12 +450,22 @@ static int phase_cost(const Planner *p, uint32_t phase) {
     return cost;
 }
 
+/* 64 registers a thread, all that a crowded CTA leaves, do not hold many elements beside what all their loads at once
+ * bring. Rows with costly work have their trips from that. */
+static int least_trips(const Planner *p) {
+    const Tile *tile = &p->step->tile;
+    bool many = tile->threads > GEN_CROWDED_THREADS && tile->chunks * tile->vector > GEN_CROWDED_ELEMENTS;
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++)
+        if (p->element[i] && gen_op_cost(p->nest->stmts.at[i].op) > 0) many = false;
+    return !many || tile->chunks % 2 ? 1 : tile->chunks % 4 ? 2 : 4;
+}
+
 /* Costly phases are a loop whose trips have few instructions of costly ops. */
 static void plan_unroll(Planner *p) {
     const Tile *tile = &p->step->tile;
     const bool by_rows = p->step->strategy != STRATEGY_POINTWISE && !gen_by_columns(p->step->strategy);
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
-        int access = phase_cost(p, q) * tile->vector, trips = 1;
+        int access = phase_cost(p, q) * tile->vector, trips = by_rows ? least_trips(p) : 1;
         while (by_rows && trips < tile->chunks &&
                (tile->chunks % trips || access * (tile->chunks / trips) > GEN_TRIP_COST))
             trips++;

@@ -20,7 +20,8 @@ static const Way ways[WAYS] = {{"registers", "strategy=row_registers", "row_regi
 const Way *bench_way(uint32_t way) { return &ways[way]; }
 
 bool bench_open(Bench *bench, int argc, char **argv) {
-    *bench = (Bench){0};
+    const char *reduced = getenv("NORMGEN_TEST_REDUCED");
+    *bench = (Bench){.reduced = reduced != NULL, .threads = reduced && strcmp(reduced, "thread") == 0};
     for (int i = 1; i < argc; i++) {
         bench->cuda = strcmp(argv[i], "--device=cuda") == 0;
         if (bench->cuda || strcmp(argv[i], "--device=host") == 0) continue;

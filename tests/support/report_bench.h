@@ -4,6 +4,7 @@
  *
  *   build/tests/test_NAME [--device=host|cuda]
  *
+ * NORMGEN_TEST_REDUCED, set for sanitizers: fewer elements. NORMGEN_SEED repeats the data.
  * Bounds are those of any order of adding: depth is the extent where no plan is looked at. The library's own check,
  * whose bounds are narrower, runs with each launch. */
 #ifndef TESTS_REPORT_BENCH_H
@@ -14,11 +15,12 @@
 
 #include <stdbool.h>
 
-enum { BENCH_TENSORS = 12, BENCH_DIMS = 6 };
+enum { BENCH_TENSORS = 16, BENCH_DIMS = 6 };
 
 typedef struct Bench {
     ng_context *context;
     bool cuda;
+    bool reduced, threads; /* fewer elements: a sanitizer's build; the thread sanitizer's */
     Random random;
 } Bench;
 

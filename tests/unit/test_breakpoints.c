@@ -91,6 +91,8 @@ static const Case cases[] = {
      {"any", "4096", 3},
      "nodes: {e: '$E', y: 'e - mean(e, -1, True)'}\noutputs: {y: f32}",
      false},
+    {AT_CROWDED_THREADS, UNROLL, {"any", "28672", 1}, {"any", "28676", 1}, RMS_NORM, true},
+    {AT_CROWDED_ELEMENTS, UNROLL, {"any", "16384", 2}, {"any", "28676", 1}, RMS_NORM, true},
     {AT_OFFSETS, WIDE, {"any", "1073741816", 1}, {"any", "1073741824", 1}, ROW_SUM, true},
     {AT_FUSE_STATEMENTS,
      KERNELS,

@@ -382,6 +382,7 @@ static void test_batch_invariant(void **state) {
             Trial trial = trial_open(bench, way ? &usual : &invariant, "%s", rows[i].graph);
             void *first = NULL;
             for (const int64_t *count = rows[i].counts; *count; count++) {
+                if (bench->reduced && *count > 300) continue;
                 const bool agree = rows_agree(&trial, x, rows[i].columns, *count, rows[i].output, rows[i].each, &first);
                 if (!way && !agree) fail_msg("other bits among %d rows: %s", (int)*count, rows[i].graph);
                 other += !agree;
