@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "gen/gen.h"
+#include "tests/support/directives.h"
 #include "tests/support/prog_case.h"
 
 typedef struct Case {
@@ -27,20 +28,6 @@ typedef struct Case {
     Unit unit;
     const char *printed;
 } Case;
-
-/* The next line that starts with "# key: " at or after *at; its rest, trimmed, or NULL. */
-static const char *directive(Job *job, const char **at, const char *key) {
-    const char *start = ir_format(job, "# %s: ", key);
-    while (**at) {
-        const char *line = *at, *end = line + strcspn(line, "\n");
-        *at = *end ? end + 1 : end;
-        if (strncmp(line, start, strlen(start))) continue;
-        line += strlen(start);
-        while (end > line && end[-1] == ' ') end--;
-        return ir_copy_text(job, line, (size_t)(end - line));
-    }
-    return NULL;
-}
 
 static uint32_t count_lines(const char *text, const char *part) {
     uint32_t count = 0;
@@ -66,22 +53,12 @@ static const char *after_line(const char *from, const char *wanted) {
     return NULL;
 }
 
-static void read_settings(Job *job, Case *test, GenOptions *options) {
-    const char *at = test->text, *found;
-    Setting *settings = IR_NEW_ARRAY(job, Setting, 8);
-    options->sets = settings;
-    while ((found = directive(job, &at, "set"))) {
-        size_t name = strcspn(found, "=");
-        settings[options->set_count++] = (Setting){ir_copy_text(job, found, name), found + name + 1};
-    }
-}
-
 static void run_passes(Job *job, void *state) {
     Case *test = state;
-    const char *at = test->text, *passes = directive(job, &at, "pass");
+    const char *passes = directive_first(job, test->text, "pass");
     GenOptions options = {.target = gen_target(90), .verify = true};
     if (!passes) ir_stop_at(job, STATUS_USAGE, (Place){0}, "no # pass: in %s", test->path);
-    read_settings(job, test, &options);
+    options.sets = directive_settings(job, test->text, "set", &options.set_count);
     Text text = ir_text(job);
     if (strstr(test->path, ".yaml")) {
         uint32_t last = gen_pass_find(passes);
@@ -107,16 +84,16 @@ static void run_passes(Job *job, void *state) {
 
 static void check_output(Job *job, const Case *test) {
     const char *at = test->text, *found, *from = test->printed;
-    while ((found = directive(job, &at, "expect"))) {
+    while ((found = directive_next(job, &at, "expect"))) {
         const char *next = after_line(from, found);
         if (!next) fail_msg("%s: no line \"%s\" where it should be in\n%s", test->path, found, test->printed);
         from = next;
     }
     at = test->text;
-    while ((found = directive(job, &at, "absent")))
+    while ((found = directive_next(job, &at, "absent")))
         if (strstr(test->printed, found)) fail_msg("%s: \"%s\" in\n%s", test->path, found, test->printed);
     at = test->text;
-    while ((found = directive(job, &at, "count"))) {
+    while ((found = directive_next(job, &at, "count"))) {
         size_t digits = strcspn(found, " ");
         int64_t wanted = -1;
         assert_true(ir_read_int(found, digits, &wanted));
@@ -124,12 +101,8 @@ static void check_output(Job *job, const Case *test) {
         if (count != wanted) fail_msg("%s: %u lines have \"%s\" in\n%s", test->path, count, found, test->printed);
     }
     at = test->text;
-    while ((found = directive(job, &at, "report"))) {
-        bool there = false;
-        for (uint32_t i = 0; i < test->unit.reports.count; i++)
-            there = there || !strcmp(test->unit.reports.at[i].text, found);
-        if (!there) fail_msg("%s: nothing reported \"%s\"", test->path, found);
-    }
+    while ((found = directive_next(job, &at, "report")))
+        if (!directive_reported(&test->unit, found)) fail_msg("%s: nothing reported \"%s\"", test->path, found);
 }
 
 static void run_case(const char *path) {
@@ -137,7 +110,7 @@ static void run_case(const char *path) {
     Case test = {.path = path};
     test.text = case_file(job, path, &test.count);
     Status status = ir_job_run(job, run_passes, &test);
-    const char *at = test.text, *fails = directive(job, &at, "fails");
+    const char *fails = directive_first(job, test.text, "fails");
     if (fails) {
         if (status == STATUS_OK) fail_msg("%s: should fail", path);
         if (!strstr(ir_job_report(job), fails)) fail_msg("%s: \"%s\" not in %s", path, fails, ir_job_report(job));
