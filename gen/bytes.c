@@ -27,11 +27,9 @@ static Poly times(Job *job, Poly poly, int64_t number) {
 
 Poly gen_access_bytes(Job *job, const Prog *prog, const Nest *nest, const Access *access) {
     const Buf *buf = &prog->bufs.at[access->buf];
-    uint32_t axes = 0;
     if (buf->kind == BUF_SCALAR) return ir_poly_int(job, 0);
-    for (uint32_t a = 0; a < nest->axis_count; a++)
-        if (!ir_size_is(access->stride[a], 0)) axes |= (uint32_t)1 << a;
-    return times(job, gen_axes_elements(job, prog, nest, axes), ir_dtype(buf->dtype)->bytes);
+    Poly elements = gen_axes_elements(job, prog, nest, ir_access_domain(nest, access));
+    return times(job, elements, ir_dtype(buf->dtype)->bytes);
 }
 
 Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step) {

@@ -8,7 +8,8 @@
 int64_t *gen_guess_dims(Job *job, const Prog *prog);
 /* Elements that run over these axes of a nest. */
 Poly gen_axes_elements(Job *job, const Prog *prog, const Nest *nest, uint32_t axes);
-/* What an access touches, each element once; nothing of a scalar. */
+/* What an access touches, each element once, but those that an index picks as often as it does; nothing of a scalar.
+ */
 Poly gen_access_bytes(Job *job, const Prog *prog, const Nest *nest, const Access *access);
 /* What a step must move at least: each element of each tensor once. */
 Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step);

@@ -31,6 +31,7 @@ typedef struct Fuse {
     uint32_t *writer;          /* of each buf: the nest that stores it, or IR_NONE */
     bool *after;               /* [a * nests.count + b]: nest b has to run after nest a */
     bool *later;               /* of the nest i at hand: what has to run after it, directly or not */
+    bool turns;                /* pointwise work takes the loops of sums across rows: once rows have what is theirs */
 } Fuse;
 
 /* Rows join rows, sums across rows each other, sums of parts each other; pointwise work joins either kind of loop. */
@@ -161,6 +162,15 @@ static int64_t count_reads(const Nest *nest) {
 
 /* ---- pointwise work in the loops of a sum across rows ---- */
 
+static const Stmt *find_partial(const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
+    return NULL;
+}
+
+/* Neither a sum nor a part of one: such work takes anyone's loops. */
+static bool is_plain(const Nest *nest) { return nest->class == CLASS_POINTWISE && !find_partial(nest); }
+
 /* Which axis of the nest stands for each of the others', by a read of the same elements. */
 static bool match_axes(const Nest *like, const Nest *nest, uint32_t *source) {
     for (uint32_t i = 0; i < like->stmts.count; i++) {
@@ -210,19 +220,16 @@ static bool are_parts_alike(const Nest *a, const Nest *b) {
     return a->class == CLASS_FINALIZE && b->class == CLASS_FINALIZE && gen_same_axes(a, b);
 }
 
-static const Stmt *find_partial(const Nest *nest) {
-    for (uint32_t i = 0; i < nest->stmts.count; i++)
-        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
-    return NULL;
-}
-
-/* What is made in parts is consumed along the same axes in the same parts, and nothing is made whole beside it. */
+/* What is made in parts is consumed along the same axes in the same parts, and no other sum is made beside it. */
 static bool same_parts(const Prog *prog, const Nest *a, const Nest *b) {
     const Stmt *x = find_partial(a), *y = find_partial(b);
-    if (!x || !y) return !x && !y;
+    if (!x && !y) return true;
+    if (!x || !y) return is_plain(x ? b : a);
     const Buf *p = &prog->bufs.at[a->accesses.at[x->access].buf], *q = &prog->bufs.at[b->accesses.at[y->access].buf];
     return x->consumed == y->consumed && ir_size_equal(p->extent[0], q->extent[0]);
 }
+
+static bool sums_across(const Nest *nest) { return nest->class == CLASS_OUTER || find_partial(nest); }
 
 /* Whether nests i < j are linked, and the gate that keeps them apart. When none does, *nest is the joined one. */
 static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) {
@@ -231,9 +238,9 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) 
     bool ordered = fuse->after[i * fuse->prog->nests.count + j];
     const Mark mark = ir_mark(fuse->job);
     Nest turned;
-    if (a->class == CLASS_OUTER && b->class == CLASS_POINTWISE && turn_to(fuse, a, b, &turned))
+    if (fuse->turns && sums_across(a) && is_plain(b) && turn_to(fuse, a, b, &turned))
         b = &turned;
-    else if (a->class == CLASS_POINTWISE && b->class == CLASS_OUTER && turn_to(fuse, b, a, &turned))
+    else if (fuse->turns && is_plain(a) && sums_across(b) && turn_to(fuse, b, a, &turned))
         a = &turned;
     if (!(ordered && reads_tmp_of(fuse, i, b)) && !gen_share_full_read(a, b) && !are_parts_alike(a, b)) return false;
     if (!may_join(a->class, b->class))
@@ -385,7 +392,8 @@ void gen_fuse(Job *job, Unit *unit) {
     fuse.after = IR_NEW_ARRAY(job, bool, (size_t)count *count + 1);
     fuse.later = IR_NEW_ARRAY(job, bool, count + 1);
     find_order(&fuse);
-    for (bool again = true; again;) {
+    for (bool again = true; again || !fuse.turns;) {
+        fuse.turns = fuse.turns || !again;
         again = false;
         for (uint32_t i = 0; i < unit->prog->nests.count;) {
             if (join_with_later(&fuse, i))
