@@ -50,14 +50,22 @@ Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step) {
     return bytes;
 }
 
+/* The part counts by the guess; NULL where one passes 2^62. */
+static int64_t *guess_parts(Job *job, const Unit *unit, const int64_t *dims) {
+    const Prog *prog = unit->prog;
+    const Target *target = unit->options.target ? unit->options.target : gen_target(90);
+    int64_t *parts = IR_NEW_ARRAY(job, int64_t, prog->parts.count + 1);
+    if (unit->plan && !gen_eval_parts(unit->plan, prog->parts.count, dims, prog->dims.count, target->sms, false, parts))
+        return NULL;
+    for (uint32_t k = 0; !unit->plan && k < prog->parts.count; k++) parts[k] = target->sms;
+    return parts;
+}
+
 int64_t gen_bytes_guess(Job *job, const Unit *unit, Poly bytes) {
     const Prog *prog = unit->prog;
-    const int64_t *dims = gen_guess_dims(job, prog);
-    const Target *target = unit->options.target ? unit->options.target : gen_target(90);
-    int64_t value, *parts = IR_NEW_ARRAY(job, int64_t, prog->parts.count + 1);
-    if (unit->plan && !gen_eval_parts(unit->plan, prog->parts.count, dims, prog->dims.count, target->sms, false, parts))
-        return IR_MAX_EXTENT;
-    for (uint32_t k = 0; !unit->plan && k < prog->parts.count; k++) parts[k] = target->sms;
+    const int64_t *dims = gen_guess_dims(job, prog), *parts = guess_parts(job, unit, dims);
+    int64_t value;
+    if (!parts) return IR_MAX_EXTENT;
     return ir_poly_eval(bytes, dims, prog->dims.count, parts, prog->parts.count, &value) ? value : IR_MAX_EXTENT;
 }
 
@@ -77,9 +85,32 @@ const char *gen_guess_text(Job *job, const Prog *prog) {
     return ir_text_string(&text);
 }
 
+static bool has_symbol(Poly poly, uint32_t symbol) {
+    for (uint32_t t = 0; t < poly.count; t++)
+        for (uint32_t i = 0; i < IR_MAX_DEGREE; i++)
+            if (poly.terms[t].symbol[i] == symbol) return true;
+    return false;
+}
+
+/* "M=1024, P0=132": the guess for the dims and part counts of a polynomial. */
+static const char *values_text(Job *job, const Unit *unit, Poly poly) {
+    const Prog *prog = unit->prog;
+    const int64_t *dims = gen_guess_dims(job, prog), *parts = guess_parts(job, unit, dims);
+    Text text = ir_text(job);
+    for (uint32_t i = 0; i < prog->dims.count; i++)
+        if (has_symbol(poly, i))
+            ir_text_format(&text, "%s%s=%lld", text.count ? ", " : "", prog->dims.at[i].name, (long long)dims[i]);
+    for (uint32_t k = 0; parts && k < prog->parts.count; k++)
+        if (has_symbol(poly, IR_POLY_PART + k))
+            ir_text_format(&text, "%s%s=%lld", text.count ? ", " : "", prog->parts.at[k], (long long)parts[k]);
+    return ir_text_string(&text);
+}
+
 const char *gen_bytes_text(Job *job, const Unit *unit, Poly bytes) {
     const char *formula = gen_poly_text(job, unit->prog, bytes);
+    const int64_t value = gen_bytes_guess(job, unit, bytes);
     if (ir_poly_is_int(bytes, NULL)) return formula;
-    return ir_format(job, "%s = %lld with %s", formula, (long long)gen_bytes_guess(job, unit, bytes),
-                     gen_guess_text(job, unit->prog));
+    for (uint32_t i = 0; i < unit->prog->dims.count; i++)
+        if (ir_poly_equal(bytes, ir_poly_symbol(job, i))) return ir_format(job, "%s = %lld", formula, (long long)value);
+    return ir_format(job, "%s = %lld with %s", formula, (long long)value, values_text(job, unit, bytes));
 }

@@ -19,7 +19,7 @@ int64_t gen_bytes_guess(Job *job, const Unit *unit, Poly bytes);
 const char *gen_poly_text(Job *job, const Prog *prog, Poly poly);
 /* "M=1024, N=512": the guess; "" where nothing is any. */
 const char *gen_guess_text(Job *job, const Prog *prog);
-/* "12*M*N = 9437184 with M=1024, N=768" */
+/* "12*M*N = 9437184 with M=1024, N=768", the dims and part counts that are in it; "M = 1024"; "4096" */
 const char *gen_bytes_text(Job *job, const Unit *unit, Poly bytes);
 
 #endif

@@ -183,7 +183,7 @@ static ReaderList find_readers(Cutter *c, uint32_t first, uint32_t id) {
         if (!gen_cut_equal(c->job, c->prog, pair_of(c, first, n), id, reader.stmt, &map, reader.stride)) continue;
         uint32_t left;
         reader.spared = spared_guess(c, n, reader.stmt, &left);
-        reader.shortened = b->stmts.count > c->limit && left <= c->limit;
+        reader.shortened = gen_nest_statements(c->prog, b) > c->limit && left <= c->limit;
         for (uint32_t r = 0; r < readers.count && reader.group == readers.count; r++)
             if (readers.at[r].group == r && joins(c, &readers, r, n)) reader.group = r;
         *IR_PUSH(c->job, &readers) = reader;
@@ -270,10 +270,9 @@ static void report(Cutter *c, uint32_t first, const Cut *cut, const char *gate) 
     }
     const char *value = stmt->name ? stmt->name : ir_format(job, "%%%u", cut->stmt);
     const char *all = ir_text_string(&nests), *readers = all + strlen(a->name) + 1;
-    const char *text =
-        ir_format(job, "%s of %s is %s %s: to compute it again reads %s bytes, to store and load it moves %s", value,
-                  a->name, gate ? "computed again in" : "stored for", readers, gen_bytes_text(job, c->unit, again),
-                  gen_bytes_text(job, c->unit, stored));
+    const char *text = ir_format(job, "%s of %s is %s %s: bytes to compute it again: %s; to store and load it: %s",
+                                 value, a->name, gate ? "computed again in" : "stored for", readers,
+                                 gen_bytes_text(job, c->unit, again), gen_bytes_text(job, c->unit, stored));
     *IR_PUSH(job, &c->unit->reports) =
         (Report){.pass = "cut", .nests = all, .gate = gate, .number = cut->again, .limit = cut->stored, .text = text};
 }

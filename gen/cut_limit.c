@@ -194,17 +194,37 @@ static void build_second(Parting *p, Nest *part) {
         if (p->late[i]) bring(p, i, part);
 }
 
-static void report(Job *job, Unit *unit, const Nest *nest, int64_t limit, const Nest *first, const Nest *second) {
-    const bool done = first != NULL;
-    const char *nests = done ? ir_format(job, "%s %s", first->name, second->name) : nest->name;
-    const char *text = ir_format(job, "%s has %u statements, at most %lld: %s%s", nest->name, nest->stmts.count,
-                                 (long long)limit, done ? "in two, " : "no place to cut it", done ? nests : "");
-    *IR_PUSH(job, &unit->reports) = (Report){.pass = "cut",
-                                             .nests = nests,
-                                             .gate = done ? NULL : "statements",
-                                             .number = nest->stmts.count,
-                                             .limit = limit,
-                                             .text = text};
+/* What crosses the place, as a formula. */
+static Poly crossing_bytes(const Parting *p) {
+    Poly bytes = ir_poly_int(p->job, 0);
+    bool overflow = false;
+    for (uint32_t i = 0; i < p->place; i++) {
+        const Stmt *stmt = &p->nest->stmts.at[i];
+        if (p->last[i] < p->place || is_again(p, i)) continue;
+        bool load = stmt->op == OP_LOAD;
+        Poly own = load ? gen_access_bytes(p->job, p->prog, p->nest, &p->nest->accesses.at[stmt->access])
+                        : gen_cut_bytes(p->job, p->prog, p->nest, i);
+        bytes = ir_poly_add(p->job, bytes, own, &overflow);
+        if (!load) bytes = ir_poly_add(p->job, bytes, own, &overflow);
+    }
+    return bytes;
+}
+
+static void report(const Parting *p, int64_t limit, const Nest *first, const Nest *second) {
+    Job *job = p->job;
+    const int64_t count = gen_nest_statements(p->prog, p->nest);
+    const char *nests = first ? ir_format(job, "%s %s", first->name, second->name) : p->nest->name;
+    const char *what = first ? ir_format(job, "in two, %s; bytes that are stored and loaded, or loaded again: %s",
+                                         nests, gen_bytes_text(job, p->unit, crossing_bytes(p)))
+                             : "no place to cut it";
+    *IR_PUSH(job, &p->unit->reports) =
+        (Report){.pass = "cut",
+                 .nests = nests,
+                 .gate = first ? NULL : "statements",
+                 .number = count,
+                 .limit = limit,
+                 .text = ir_format(job, "%s has %lld statements, at most %lld: %s", p->nest->name, (long long)count,
+                                   (long long)limit, what)};
 }
 
 /* Nest n in two; false where it stays. */
@@ -230,7 +250,7 @@ static bool part_nest(Job *job, Unit *unit, uint32_t n, int64_t limit) {
         /* not where all that needs no load, made twice, is as much as what was saved */
         parted = first.stmts.count < p.count && second.stmts.count < p.count;
     }
-    report(job, unit, &nest, limit, parted ? &first : NULL, parted ? &second : NULL);
+    report(&p, limit, parted ? &first : NULL, parted ? &second : NULL);
     if (!parted) return false;
     (void)IR_PUSH(job, &unit->prog->nests);
     Nest *nests = unit->prog->nests.at;
@@ -242,5 +262,5 @@ static bool part_nest(Job *job, Unit *unit, uint32_t n, int64_t limit) {
 
 void gen_cut_limit(Job *job, Unit *unit, int64_t limit) {
     for (uint32_t n = 0; n < unit->prog->nests.count; n++)
-        if (unit->prog->nests.at[n].stmts.count > limit) part_nest(job, unit, n, limit);
+        if (gen_nest_statements(unit->prog, &unit->prog->nests.at[n]) > limit) part_nest(job, unit, n, limit);
 }

@@ -288,6 +288,7 @@ void gen_explain(Text *text, const Unit *unit, bool json) {
     gen_tell_open(&tell, "kernels", true);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) gen_explain_kernel(&e, s);
     gen_tell_close(&tell, true);
+    tell_reports(&e, "partial", "splits");
     tell_reports(&e, "fuse", "fusions");
     tell_reports(&e, "cut", "cuts");
     tell_other_choices(&e);

@@ -11,6 +11,7 @@
  * alone, before the store, which comes behind all that may read it again; at most `fuse_statements` statements and
  * `fuse_reads` full reads. */
 #include "gen/breakpoints.h"
+#include "gen/bytes.h"
 #include "gen/gen.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
@@ -31,6 +32,7 @@ typedef struct Fuse {
     uint32_t *writer;          /* of each buf: the nest that stores it, or IR_NONE */
     bool *after;               /* [a * nests.count + b]: nest b has to run after nest a */
     bool *later;               /* of the nest i at hand: what has to run after it, directly or not */
+    bool telling;              /* of what is read twice too, where nothing else links two nests */
     bool turns;                /* pointwise work takes the loops of sums across rows: once rows have what is theirs */
 } Fuse;
 
@@ -145,15 +147,6 @@ static bool makes_cycle(const Fuse *fuse, uint32_t i, uint32_t j) {
     return false;
 }
 
-static int64_t count_statements(const Prog *prog, const Nest *nest) {
-    int64_t count = 0;
-    for (uint32_t i = 0; i < nest->stmts.count; i++) {
-        const Stmt *stmt = &nest->stmts.at[i];
-        count += stmt->op != OP_STORE || prog->bufs.at[nest->accesses.at[stmt->access].buf].kind != BUF_TMP;
-    }
-    return count;
-}
-
 static int64_t count_reads(const Nest *nest) {
     int64_t count = 0;
     for (uint32_t i = 0; i < nest->stmts.count; i++) count += ir_is_full_read(nest, &nest->stmts.at[i]);
@@ -161,15 +154,6 @@ static int64_t count_reads(const Nest *nest) {
 }
 
 /* ---- pointwise work in the loops of a sum across rows ---- */
-
-static const Stmt *find_partial(const Nest *nest) {
-    for (uint32_t i = 0; i < nest->stmts.count; i++)
-        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
-    return NULL;
-}
-
-/* Neither a sum nor a part of one: such work takes anyone's loops. */
-static bool is_plain(const Nest *nest) { return nest->class == CLASS_POINTWISE && !find_partial(nest); }
 
 /* Which axis of the nest stands for each of the others', by a read of the same elements. */
 static bool match_axes(const Nest *like, const Nest *nest, uint32_t *source) {
@@ -220,16 +204,44 @@ static bool are_parts_alike(const Nest *a, const Nest *b) {
     return a->class == CLASS_FINALIZE && b->class == CLASS_FINALIZE && gen_same_axes(a, b);
 }
 
-/* What is made in parts is consumed along the same axes in the same parts, and no other sum is made beside it. */
-static bool same_parts(const Prog *prog, const Nest *a, const Nest *b) {
-    const Stmt *x = find_partial(a), *y = find_partial(b);
-    if (!x && !y) return true;
-    if (!x || !y) return is_plain(x ? b : a);
-    const Buf *p = &prog->bufs.at[a->accesses.at[x->access].buf], *q = &prog->bufs.at[b->accesses.at[y->access].buf];
-    return x->consumed == y->consumed && ir_size_equal(p->extent[0], q->extent[0]);
+static bool sums_across(const Nest *nest) { return nest->class == CLASS_OUTER || gen_nest_partial(nest); }
+
+/* What goes along the axes of one in another order does so in the other. */
+static bool is_turned(const Nest *a, const Nest *b) {
+    uint32_t source[IR_MAX_AXES];
+    if (a->axis_count != b->axis_count || !match_axes(a, b, source)) return false;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        if (source[i] != i) return true;
+    return false;
 }
 
-static bool sums_across(const Nest *nest) { return nest->class == CLASS_OUTER || find_partial(nest); }
+/* Along the same axes in the same order, one of them in parts. */
+static bool goes_alike(const Nest *a, const Nest *b) {
+    if (a->axis_count != b->axis_count || !gen_nest_partial(a) == !gen_nest_partial(b)) return false;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        if (!ir_size_equal(a->axes[i].extent, b->axes[i].extent)) return false;
+    return true;
+}
+
+/* The bufs that both read whole, each element once in each, by name; *bytes: of them all. NULL: none. */
+static const char *shared_reads(Fuse *fuse, const Nest *a, const Nest *b, Poly *bytes) {
+    Text names = ir_text(fuse->job);
+    bool overflow = false, *seen = IR_NEW_ARRAY(fuse->job, bool, fuse->prog->bufs.count + (size_t)1);
+    *bytes = ir_poly_int(fuse->job, 0);
+    for (uint32_t i = 0; i < a->stmts.count; i++) {
+        const Access *x = ir_is_full_read(a, &a->stmts.at[i]) ? &a->accesses.at[a->stmts.at[i].access] : NULL;
+        for (uint32_t k = 0; x && !seen[x->buf] && k < b->stmts.count; k++) {
+            const Access *y = ir_is_full_read(b, &b->stmts.at[k]) ? &b->accesses.at[b->stmts.at[k].access] : NULL;
+            if (!y || y->buf != x->buf) continue;
+            Poly own = gen_access_bytes(fuse->job, fuse->prog, a, x);
+            if (!ir_poly_equal(own, gen_access_bytes(fuse->job, fuse->prog, b, y))) continue;
+            seen[x->buf] = true;
+            ir_text_format(&names, "%s%s", names.count ? ", " : "", fuse->prog->bufs.at[x->buf].name);
+            *bytes = ir_poly_add(fuse->job, *bytes, own, &overflow);
+        }
+    }
+    return names.count ? ir_text_string(&names) : NULL;
+}
 
 /* Whether nests i < j are linked, and the gate that keeps them apart. When none does, *nest is the joined one. */
 static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) {
@@ -238,16 +250,21 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) 
     bool ordered = fuse->after[i * fuse->prog->nests.count + j];
     const Mark mark = ir_mark(fuse->job);
     Nest turned;
-    if (fuse->turns && sums_across(a) && is_plain(b) && turn_to(fuse, a, b, &turned))
+    if (fuse->turns && sums_across(a) && gen_is_plain(b) && turn_to(fuse, a, b, &turned))
         b = &turned;
-    else if (fuse->turns && is_plain(a) && sums_across(b) && turn_to(fuse, b, a, &turned))
+    else if (fuse->turns && gen_is_plain(a) && sums_across(b) && turn_to(fuse, b, a, &turned))
         a = &turned;
-    if (!(ordered && reads_tmp_of(fuse, i, b)) && !gen_share_full_read(a, b) && !are_parts_alike(a, b)) return false;
-    if (!may_join(a->class, b->class))
+    Poly bytes;
+    bool linked = (ordered && reads_tmp_of(fuse, i, b)) || gen_share_full_read(a, b) || are_parts_alike(a, b);
+    if (!linked && fuse->telling && !gen_same_axes(a, b)) linked = shared_reads(fuse, a, b, &bytes) != NULL;
+    if (!linked) return false;
+    if (!gen_same_axes(a, b) && is_turned(a, b))
+        gate->name = "order";
+    else if (!may_join(a->class, b->class))
         gate->name = "class";
     else if (!gen_same_axes(a, b))
-        gate->name = "axes";
-    else if (!same_parts(fuse->prog, a, b))
+        gate->name = goes_alike(a, b) ? "parts" : "axes";
+    else if (!gen_same_parts(fuse->prog, a, b))
         gate->name = "parts";
     else if (!same_maps(fuse, i, a, b))
         gate->name = "map";
@@ -261,7 +278,7 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) 
     }
     *nest = gen_join_nests(fuse->job, fuse->prog, a, b);
     nest->class = joined_class(a, b, nest);
-    int64_t statements = count_statements(fuse->prog, nest), reads = count_reads(nest);
+    int64_t statements = gen_nest_statements(fuse->prog, nest), reads = count_reads(nest);
     if (statements > fuse->statements)
         *gate = (Gate){"statements", statements, fuse->statements};
     else if (reads > fuse->reads)
@@ -301,25 +318,53 @@ static bool join_with_later(Fuse *fuse, uint32_t i) {
     return false;
 }
 
+/* They read nothing in common but the name: slices of one tensor. */
+static const char *sliced_tensor(const Fuse *fuse, const Nest *a, const Nest *b) {
+    const Prog *prog = fuse->prog;
+    for (uint32_t i = 0; fuse->unit->graph && i < a->accesses.count; i++)
+        for (uint32_t k = 0; k < b->accesses.count; k++) {
+            const Buf *x = &prog->bufs.at[a->accesses.at[i].buf], *y = &prog->bufs.at[b->accesses.at[k].buf];
+            if (x != y && x->kind == BUF_IN && y->kind == BUF_IN && x->tensor == y->tensor)
+                return fuse->unit->graph->inputs.at[x->tensor].name;
+        }
+    return NULL;
+}
+
+static void refuse(Fuse *fuse, const Nest *a, const Nest *b, const Gate *gate, const char *why) {
+    Job *job = fuse->job;
+    Poly bytes;
+    const char *nests = ir_format(job, "%s %s", a->name, b->name), *shared = shared_reads(fuse, a, b, &bytes);
+    const char *numbers =
+        gate->limit ? ir_format(job, ": %lld, at most %lld", (long long)gate->number, (long long)gate->limit) : why;
+    const char *twice =
+        shared ? ir_format(job, "; %s read twice, bytes: %s", shared, gen_bytes_text(job, fuse->unit, bytes)) : "";
+    *IR_PUSH(job, &fuse->unit->reports) =
+        (Report){.pass = "fuse",
+                 .nests = nests,
+                 .gate = gate->name,
+                 .number = gate->number,
+                 .limit = gate->limit,
+                 .text = ir_format(job, "%s are not joined: %s%s%s", nests, gate->name, numbers, twice)};
+}
+
 static void report_refusals(Fuse *fuse) {
     Prog *prog = fuse->prog;
+    fuse->telling = true;
     for (uint32_t i = 0; i < prog->nests.count; i++) {
         find_later(fuse, i);
         for (uint32_t j = i + 1; j < prog->nests.count; j++) {
+            const Nest *a = &prog->nests.at[i], *b = &prog->nests.at[j];
             Gate gate;
             Nest nest;
-            if (!examine(fuse, i, j, &gate, &nest) || !gate.name) continue;
-            const char *nests = ir_format(fuse->job, "%s %s", prog->nests.at[i].name, prog->nests.at[j].name);
-            const char *numbers =
-                gate.limit ? ir_format(fuse->job, ": %lld, at most %lld", (long long)gate.number, (long long)gate.limit)
-                           : "";
-            *IR_PUSH(fuse->job, &fuse->unit->reports) =
-                (Report){.pass = "fuse",
-                         .nests = nests,
-                         .gate = gate.name,
-                         .number = gate.number,
-                         .limit = gate.limit,
-                         .text = ir_format(fuse->job, "%s are not joined: %s%s", nests, gate.name, numbers)};
+            bool linked = examine(fuse, i, j, &gate, &nest);
+            const char *sliced = linked ? NULL : sliced_tensor(fuse, a, b);
+            if (sliced)
+                refuse(fuse, a, b, &(Gate){.name = "slices"},
+                       ir_format(fuse->job, ": other elements of %s in each", sliced));
+            else if (linked && gate.name && !strcmp(gate.name, "order"))
+                refuse(fuse, a, b, &gate, ": along rows in one, across them in the other");
+            else if (linked && gate.name)
+                refuse(fuse, a, b, &gate, "");
         }
     }
 }
@@ -356,30 +401,8 @@ static void name_joined(Fuse *fuse) {
     }
 }
 
-/* ---- one part ---- */
-
-/* Sums in parts of which one is enough are whole again. */
-static void unite_single_parts(Job *job, Unit *unit) {
-    Prog *prog = unit->prog;
-    bool united = false;
-    for (uint32_t n = 0; n + 1 < prog->nests.count; n++) {
-        const Stmt *partial;
-        Nest *nest = &prog->nests.at[n];
-        if (!gen_is_parts_of(nest, nest + 1, &partial) || !gen_one_part(job, unit, nest, partial->consumed)) continue;
-        const uint32_t consumed = partial->consumed;
-        *nest = gen_unite_parts(job, nest, nest + 1, partial);
-        nest->class = gen_class_by_strides(job, prog, nest, consumed); /* long rows were in parts too */
-        memmove(nest + 1, nest + 2, (prog->nests.count - n - 2) * sizeof *nest);
-        prog->nests.count--;
-        united = true;
-        *IR_PUSH(job, &unit->reports) =
-            (Report){.pass = "fuse", .nests = nest->name, .text = ir_format(job, "%s has one part", nest->name)};
-    }
-    if (united) gen_tidy(job, prog);
-}
-
 void gen_fuse(Job *job, Unit *unit) {
-    unite_single_parts(job, unit);
+    gen_unite_single_parts(job, unit);
     const char *mode = gen_knob_text(&unit->options, KNOB_FUSE, NULL);
     if (mode && !strcmp(mode, "off")) return;
     Fuse fuse = {.job = job, .unit = unit, .prog = unit->prog};

@@ -61,7 +61,8 @@ static bool takes(const Step *step, KnobScope scope, const char *value) {
 bool gen_knob_value(const Step *step, KnobId id, int *value) {
     const KnobScope scope = knobs[id].scope;
     const Tile *tile = &step->tile;
-    if (scope == KNOB_OF_GRAPH || scope == KNOB_IS_STRATEGY || !takes(step, scope, "")) return false;
+    if (scope == KNOB_OF_GRAPH || scope == KNOB_OF_NESTS || scope == KNOB_IS_STRATEGY || !takes(step, scope, ""))
+        return false;
     switch (id) {
     case KNOB_ROW_THREADS: *value = tile->row_threads; return true;
     case KNOB_ROWS: *value = tile->rows; return true;
@@ -79,38 +80,65 @@ static const char *const wanted[] = {
     [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
     [KNOB_OF_POINTWISE] = "pointwise ones would"};
 
-_Noreturn static void refuse_kernel(Job *job, const Setting *setting, const char *kernel, const char **names,
-                                    uint32_t count) {
-    const char *near = ir_near_miss(job, kernel, names, count);
+static const Knob *knob_of(const Setting *setting, size_t *kernel_count) {
+    const char *part = knob_part(setting->name, kernel_count);
+    const Knob *knob = knobs;
+    while (strcmp(knob->name, part) != 0) knob++;
+    return knob;
+}
+
+static bool is_named(const Setting *setting, size_t count, const char *name) {
+    return strlen(name) == count && memcmp(name, setting->name, count) == 0;
+}
+
+typedef IR_LIST(const char *) Names;
+
+_Noreturn static void refuse_name(Job *job, const Setting *setting, size_t count, const char *what, const char *those,
+                                  const Names *names) {
+    const char *name = ir_copy_text(job, setting->name, count);
+    const char *near = ir_near_miss(job, name, names->at, names->count);
     Text all = ir_text(job);
-    for (uint32_t i = 0; i < count; i++) ir_text_format(&all, "%s%s", i ? ", " : "", names[i]);
-    ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s: there is no kernel '%s'%s%s%s; the kernels are %s",
-               setting->name, kernel, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
-               ir_text_string(&all));
+    for (uint32_t i = 0; i < names->count; i++) ir_text_format(&all, "%s%s", i ? ", " : "", names->at[i]);
+    ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s: there is no %s '%s'%s%s%s; %s %s", setting->name, what,
+               name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", those,
+               names->count ? ir_text_string(&all) : "none");
+}
+
+void gen_knobs_of_nests(Job *job, const Unit *unit) {
+    for (uint32_t i = 0; i < unit->options.set_count; i++) {
+        const Setting *setting = &unit->options.sets[i];
+        size_t count;
+        if (knob_of(setting, &count)->scope != KNOB_OF_NESTS || !count) continue;
+        Names names = {0};
+        bool found = false;
+        for (uint32_t n = 0; n < unit->prog->nests.count; n++) {
+            const Nest *nest = &unit->prog->nests.at[n];
+            if (nest->class == CLASS_POINTWISE) continue;
+            *IR_PUSH(job, &names) = nest->name;
+            found = found || is_named(setting, count, nest->name);
+        }
+        if (!found) refuse_name(job, setting, count, "reduction", "before any are joined they are", &names);
+    }
 }
 
 static void check_met(Job *job, const Unit *unit, const Setting *setting) {
     size_t kernel_count;
-    const char *part = knob_part(setting->name, &kernel_count);
-    const bool one = part != setting->name;
-    const Knob *knob = knobs;
-    while (strcmp(knob->name, part) != 0) knob++;
-    if (knob->scope == KNOB_OF_GRAPH && one)
+    const Knob *knob = knob_of(setting, &kernel_count);
+    if (knob->scope == KNOB_OF_GRAPH && kernel_count)
         ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s: %s is of the whole graph, not of a kernel",
                    setting->name, knob->name);
-    if (knob->scope == KNOB_OF_GRAPH) return;
-    const uint32_t count = unit->plan->steps.count;
-    const char **names = IR_NEW_ARRAY(job, const char *, count + (size_t)1);
-    bool found = !one, met = false;
-    for (uint32_t s = 0; s < count; s++) {
+    if (knob->scope == KNOB_OF_GRAPH || knob->scope == KNOB_OF_NESTS) return;
+    Names names = {0};
+    bool found = !kernel_count, met = false;
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
         const Step *step = &unit->plan->steps.at[s];
-        const char *name = names[s] = unit->prog->nests.at[step->nest].name;
-        if (one && (strlen(name) != kernel_count || memcmp(name, setting->name, kernel_count) != 0)) continue;
+        const char *name = *IR_PUSH(job, &names) = unit->prog->nests.at[step->nest].name;
+        if (kernel_count && !is_named(setting, kernel_count, name)) continue;
         found = true;
         met |= takes(step, knob->scope, setting->value);
     }
-    if (!found) refuse_kernel(job, setting, ir_copy_text(job, setting->name, kernel_count), names, count);
-    if (!met && count)
+    if (!found) refuse_name(job, setting, kernel_count, "kernel", "the kernels are", &names);
+    if (!met && names.count)
         ir_stop_at(job, STATUS_NOT_COMPILED, (Place){0, 0}, "%s=%s is not possible: no kernel here takes it, %s",
                    setting->name, setting->value, wanted[knob->scope]);
 }
@@ -131,7 +159,7 @@ const char *gen_knob_text(const GenOptions *options, KnobId id, const char *kern
         if (strcmp(name, knobs[id].name) != 0) continue;
         if (kernel_count == 0)
             all = options->sets[i].value;
-        else if (kernel && strlen(kernel) == kernel_count && memcmp(options->sets[i].name, kernel, kernel_count) == 0)
+        else if (kernel && is_named(&options->sets[i], kernel_count, kernel))
             own = options->sets[i].value;
     }
     return own ? own : all;

@@ -14,6 +14,7 @@ typedef enum KnobId {
 
 typedef enum KnobScope {
     KNOB_OF_GRAPH,
+    KNOB_OF_NESTS, /* reductions, by the names that they have before any is joined */
     KNOB_OF_KERNELS,
     KNOB_IS_STRATEGY, /* the kernels that can be of it */
     KNOB_OF_ROW_KERNELS,
@@ -32,6 +33,8 @@ const Knob *gen_knob(KnobId id);
 
 /* Every setting has a name and a value that the table knows; stops with STATUS_USAGE else. Called once, first. */
 void gen_knobs_check(Job *job, const GenOptions *options);
+/* Every setting that names a nest names one that reduces. Called once, by the pass that uses them. */
+void gen_knobs_of_nests(Job *job, const Unit *unit);
 /* Every setting meets a kernel of the plan that takes it; stops where it has no effect. Called once, last. */
 void gen_knobs_met(Job *job, const Unit *unit);
 /* The value forced for a kernel (its nest's name; NULL: of all), or NULL. The last setting wins, a kernel's own first.

@@ -106,7 +106,7 @@ static void list_graph(Tell *tell, const Unit *unit) {
     gen_tell_open(tell, "graph_knobs", true);
     for (uint32_t k = 0; k < KNOB_COUNT; k++) {
         const Knob *knob = gen_knob((KnobId)k);
-        if (knob->scope != KNOB_OF_GRAPH) continue;
+        if (knob->scope != KNOB_OF_GRAPH && knob->scope != KNOB_OF_NESTS) continue;
         const char *forced = gen_knob_text(&unit->options, (KnobId)k, NULL);
         tell_row(tell,
                  &(Row){knob->name, forced ? forced : knob->otherwise, forced != NULL,

@@ -164,6 +164,23 @@ bool gen_nest_reduces(const Nest *nest) {
     return false;
 }
 
+int64_t gen_nest_statements(const Prog *prog, const Nest *nest) {
+    int64_t count = 0;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        count += stmt->op != OP_STORE || prog->bufs.at[nest->accesses.at[stmt->access].buf].kind != BUF_TMP;
+    }
+    return count;
+}
+
+const Stmt *gen_nest_partial(const Nest *nest) {
+    for (uint32_t i = 0; i < nest->stmts.count; i++)
+        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
+    return NULL;
+}
+
+bool gen_is_plain(const Nest *nest) { return nest->class == CLASS_POINTWISE && !gen_nest_partial(nest); }
+
 /* Both pick from a buf by an index that both load from one place. */
 static bool same_pick(const Nest *a, const Access *x, const Nest *b, const Access *y) {
     if (x->index == IR_NONE || y->index == IR_NONE || !ir_size_equal(x->index_stride, y->index_stride)) return false;

@@ -41,6 +41,12 @@ bool gen_nest_stores(const Nest *nest, uint32_t buf);
 /* The only store of a nest to a buf, or NULL. */
 const Stmt *gen_nest_store(const Nest *nest, uint32_t buf);
 bool gen_nest_reduces(const Nest *nest);
+/* Statements as limits count them: without stores to tmps, which vanish where their readers join. */
+int64_t gen_nest_statements(const Prog *prog, const Nest *nest);
+/* The first partial_accumulate, or NULL: those of a nest all consume the same axes into the same number of parts. */
+const Stmt *gen_nest_partial(const Nest *nest);
+/* Neither a sum nor a part of one: such work takes anyone's loops. */
+bool gen_is_plain(const Nest *nest);
 /* INNER, OUTER or MIXED: how what consumes these axes runs through memory. (gen/classify.c) */
 NestClass gen_class_by_strides(Job *job, const Prog *prog, const Nest *nest, uint32_t consumed);
 /* Both read one element of a buf at every point of their axes, at the same address. */

@@ -12,6 +12,7 @@
  * stride. */
 #include "gen/partial.h"
 #include "gen/breakpoints.h"
+#include "gen/bytes.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
 #include "gen/schedule.h"
@@ -36,19 +37,49 @@ static int64_t knob_or(const GenOptions *options, KnobId id, const char *kernel,
     return forced ? forced : otherwise;
 }
 
+/* "M = 4096", or "M (no hint)": what a gate read. */
+static const char *extent_text(Job *job, const Unit *unit, const Nest *nest, uint32_t mask) {
+    const Poly extent = gen_axes_elements(job, unit->prog, nest, mask);
+    if (hinted_extent(job, unit->prog, nest, mask) < 0)
+        return ir_format(job, "%s (no hint)", gen_poly_text(job, unit->prog, extent));
+    return gen_bytes_text(job, unit, extent);
+}
+
+static void tell(Job *job, Unit *unit, const Nest *nest, const char *gate, int64_t number, int64_t limit,
+                 const char *text) {
+    *IR_PUSH(job, &unit->reports) = (Report){.pass = "partial",
+                                             .nests = nest->name,
+                                             .gate = gate,
+                                             .number = number,
+                                             .limit = limit,
+                                             .text = ir_format(job, "%s %s", nest->name, text)};
+}
+
 /* Rows that leave most SMs idle while one CTA each walks them, and long enough that two more launches are soon won
- * back. Rows of unknown number are taken for many, rows of unknown length for short, but for a single row. */
-static bool is_split_row(Job *job, const Unit *unit, const Nest *nest) {
+ * back. Rows of unknown number are taken for many, rows of unknown length for short, but for a single row. What one of
+ * both numbers keeps whole is told. */
+static bool is_split_row(Job *job, Unit *unit, const Nest *nest) {
     const GenOptions *options = &unit->options;
     const char *mode = gen_knob_text(options, KNOB_SPLIT, nest->name);
     if (options->batch_invariant || (mode && !strcmp(mode, "off"))) return false;
     if (mode) return true;
     const Target *target = options->target ? options->target : gen_target(90);
-    int64_t rows = hinted_extent(job, unit->prog, nest, ir_nest_row_mask(nest));
-    int64_t columns = hinted_extent(job, unit->prog, nest, ir_nest_inner_mask(nest));
-    if (columns < 0 && rows == 1) return true;
-    return rows >= 0 && rows <= knob_or(options, KNOB_SPLIT_ROWS, nest->name, target->sms / GEN_SPLIT_ROWS) &&
-           columns >= knob_or(options, KNOB_SPLIT_COLUMNS, nest->name, GEN_SPLIT_COLUMNS);
+    const uint32_t row_mask = ir_nest_row_mask(nest), column_mask = ir_nest_inner_mask(nest);
+    int64_t rows = hinted_extent(job, unit->prog, nest, row_mask);
+    int64_t columns = hinted_extent(job, unit->prog, nest, column_mask);
+    const int64_t most = knob_or(options, KNOB_SPLIT_ROWS, nest->name, target->sms / GEN_SPLIT_ROWS);
+    const int64_t least = knob_or(options, KNOB_SPLIT_COLUMNS, nest->name, GEN_SPLIT_COLUMNS);
+    const bool few = rows >= 0 && rows <= most, lengthy = columns >= least || (columns < 0 && rows == 1);
+    if (!few && !lengthy) return false;
+    const char *text =
+        ir_format(job, "is %s: rows: %s, at most %lld; elements of each: %s, at least %lld",
+                  few && lengthy ? "made in parts" : "made whole", extent_text(job, unit, nest, row_mask),
+                  (long long)most, extent_text(job, unit, nest, column_mask), (long long)least);
+    if (few && lengthy)
+        tell(job, unit, nest, NULL, 0, 0, text);
+    else
+        tell(job, unit, nest, few ? "columns" : "rows", few ? columns : rows, few ? least : most, text);
+    return few && lengthy;
 }
 
 /* Known at launch only. */
@@ -58,17 +89,44 @@ static bool is_any(const Nest *nest, uint32_t mask) {
     return false;
 }
 
-bool gen_one_part(Job *job, const Unit *unit, const Nest *nest, uint32_t consumed) {
+#define MOST_OF_CTA 256 /* columns, of elements of two bytes or one: 32 accesses of 8 */
+
+/* Columns of a CTA whose accesses are whole, by the widest element that lanes read side by side (as
+ * gen/schedule_tile.c has them). */
+static int64_t columns_of_cta(const Prog *prog, const Nest *nest, uint32_t consumed) {
+    uint32_t last = IR_NONE;
+    int bytes = 0;
+    for (uint32_t a = 0; a < nest->axis_count; a++)
+        if (!(consumed >> a & 1)) last = a;
+    for (uint32_t i = 0; i < nest->stmts.count && last != IR_NONE; i++) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op != OP_LOAD || !(stmt->domain & consumed)) continue;
+        const Access *access = &nest->accesses.at[stmt->access];
+        int own = ir_dtype(prog->bufs.at[access->buf].dtype)->bytes;
+        if (access->index == IR_NONE && ir_size_is(access->stride[last], 1) && own > bytes) bytes = own;
+    }
+    return bytes < 2 ? MOST_OF_CTA : MOST_OF_CTA * 2 / bytes;
+}
+
+bool gen_one_part(Job *job, const Unit *unit, const Nest *nest, uint32_t consumed, const char **why) {
     const GenOptions *options = &unit->options;
     const char *mode = gen_knob_text(options, KNOB_SPLIT, nest->name);
     uint32_t kept = (((uint32_t)1 << nest->axis_count) - 1) & ~consumed;
+    *why = mode ? ir_format(job, "split=%s", mode) : "batch-invariant";
     if (mode) return !strcmp(mode, "off");
     if (options->batch_invariant && is_any(nest, kept)) return true; /* their number would follow what is kept */
     const Target *target = options->target ? options->target : gen_target(90);
     int64_t rows = hinted_extent(job, unit->prog, nest, consumed);
     int64_t columns = hinted_extent(job, unit->prog, nest, kept);
-    if (rows >= 0 && rows <= GEN_ROWS_OF_ONE_PART) return true;
-    return columns > (int64_t)target->sms * GEN_COLUMNS_OF_ONE_PART;
+    const int64_t most =
+        (int64_t)target->sms * GEN_COLUMNS_OF_ONE_PART * columns_of_cta(unit->prog, nest, consumed) / MOST_OF_CTA;
+    const bool few = rows >= 0 && rows <= GEN_ROWS_OF_ONE_PART, enough = columns > most;
+    const char *rows_text = ir_format(job, "elements of each: %s, %s %d", extent_text(job, unit, nest, consumed),
+                                      few ? "at most" : "more than", GEN_ROWS_OF_ONE_PART);
+    const char *columns_text = ir_format(job, "results: %s, %s %lld", extent_text(job, unit, nest, kept),
+                                         enough ? "more than" : "at most", (long long)most);
+    *why = few ? rows_text : enough ? columns_text : ir_format(job, "%s; %s", columns_text, rows_text);
+    return few || enough;
 }
 
 /* ---- splitting ---- */
@@ -325,16 +383,21 @@ static bool split(Job *job, Unit *unit, PartingList *partings, uint32_t n) {
     return true;
 }
 
-void gen_partial(Job *job, Unit *unit) {
-    PartingList partings = {0};
-    const char *mode = gen_knob_text(&unit->options, KNOB_SPLIT, NULL);
+static void refuse_invariant(Job *job, const Unit *unit, const Nest *nest) {
+    const char *mode = gen_knob_text(&unit->options, KNOB_SPLIT, nest->name);
     if (unit->options.batch_invariant && mode && !strcmp(mode, "all"))
         ir_stop_at(job, STATUS_NOT_COMPILED, (Place){0, 0},
                    "split=all is not possible with --batch-invariant: how many parts there are follows the number of "
                    "rows");
+}
+
+void gen_partial(Job *job, Unit *unit) {
+    PartingList partings = {0};
+    gen_knobs_of_nests(job, unit);
     for (uint32_t n = 0; n < unit->prog->nests.count; n++) {
         Nest *nest = &unit->prog->nests.at[n];
         bool rows = nest->class == CLASS_INNER || nest->class == CLASS_MIXED;
+        if (nest->class != CLASS_POINTWISE) refuse_invariant(job, unit, nest);
         if (nest->class == CLASS_OUTER) order_rows(job, unit->prog, nest);
         if (nest->class == CLASS_OUTER || (rows && is_split_row(job, unit, nest))) n += split(job, unit, &partings, n);
     }

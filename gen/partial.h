@@ -4,8 +4,13 @@
 
 #include "gen/gen.h"
 
-/* Whether the part of a nest that consumes these axes is best one, by the dims' hints. */
-bool gen_one_part(Job *job, const Unit *unit, const Nest *nest, uint32_t consumed);
+/* Whether the part of a nest that consumes these axes is best one, by the dims' hints; *why: the numbers. */
+bool gen_one_part(Job *job, const Unit *unit, const Nest *nest, uint32_t consumed, const char **why);
+
+/* What is made in parts is consumed along the same axes in the same parts, and no other sum is made beside it. */
+bool gen_same_parts(const Prog *prog, const Nest *a, const Nest *b);
+/* Sums in parts of which one is enough are whole again. (gen/single_part.c) */
+void gen_unite_single_parts(Job *job, Unit *unit);
 
 /* Whether finalize combines the parts that accumulate stores, and the statement that does. */
 bool gen_is_parts_of(const Nest *accumulate, const Nest *finalize, const Stmt **partial);

@@ -228,18 +228,11 @@ static bool is_pointwise(const Nest *nest) {
     return whole || nest->row_count == nest->axis_count;
 }
 
-/* The partial_accumulates of a nest all consume the same axes into the same number of parts: fuse sees to that. */
-static const Stmt *find_partial(const Nest *nest) {
-    for (uint32_t i = 0; i < nest->stmts.count; i++)
-        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
-    return NULL;
-}
-
 /* What kind of kernel, and which axes its rows, columns and loops run over. */
 static void plan_cover(Planner *p) {
     const Nest *nest = p->nest;
     Step *step = p->step;
-    const Stmt *partial = find_partial(nest);
+    const Stmt *partial = gen_nest_partial(nest);
     uint32_t all = ((uint32_t)1 << nest->axis_count) - 1;
     uint32_t consumed = partial ? partial->consumed : ir_nest_inner_mask(nest);
     bool columns = nest->class == CLASS_OUTER || (nest->class == CLASS_FINALIZE && nest->row_count > 0);

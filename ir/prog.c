@@ -109,7 +109,7 @@ uint32_t ir_access_domain(const Nest *nest, const Access *access) {
 bool ir_is_full_read(const Nest *nest, const Stmt *stmt) {
     if (stmt->op != OP_LOAD) return false;
     uint32_t all = ((uint32_t)1 << nest->axis_count) - 1;
-    return ir_access_domain(nest, &nest->accesses.at[stmt->access]) == all;
+    return stride_mask(nest, &nest->accesses.at[stmt->access]) == all;
 }
 
 static bool same_access(const Access *a, const Access *b) {

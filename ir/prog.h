@@ -119,7 +119,7 @@ uint32_t ir_nest_row_mask(const Nest *nest);
 uint32_t ir_nest_inner_mask(const Nest *nest);
 /* V7: phase of each statement; phases = count. The array is in the job's arena. */
 uint32_t *ir_nest_phases(Job *job, const Nest *nest, uint32_t *count);
-/* A load that varies over every axis of its nest, by a stride of its own or by the gathered index. */
+/* A load with nonzero stride in every axis of its nest. */
 bool ir_is_full_read(const Nest *nest, const Stmt *stmt);
 /* Drops statements that no store needs, and accesses that none uses, keeping the order. */
 void ir_nest_sweep(Job *job, Nest *nest);

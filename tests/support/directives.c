@@ -34,3 +34,9 @@ bool directive_reported(const Unit *unit, const char *report) {
         if (!strcmp(unit->reports.at[i].text, report)) return true;
     return false;
 }
+
+const char *directive_reports(Job *job, const Unit *unit) {
+    Text text = ir_text(job);
+    for (uint32_t i = 0; i < unit->reports.count; i++) ir_text_format(&text, "%s\n", unit->reports.at[i].text);
+    return ir_text_string(&text);
+}

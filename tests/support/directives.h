@@ -12,5 +12,7 @@ const char *directive_first(Job *job, const char *text, const char *key);
 const Setting *directive_settings(Job *job, const char *text, const char *key, uint32_t *count);
 /* Whether a pass reported exactly this. */
 bool directive_reported(const Unit *unit, const char *report);
+/* All that was reported, one a line. */
+const char *directive_reports(Job *job, const Unit *unit);
 
 #endif

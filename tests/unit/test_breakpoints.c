@@ -61,7 +61,7 @@ typedef struct Case {
 
 static const Case cases[] = {
     {AT_ROWS_OF_ONE_PART, KERNELS, {"64", "130", 1}, {"65", "130", 1}, COLUMN_SUM, false},
-    {AT_COLUMNS_OF_ONE_PART, KERNELS, {"{hint: 100}", "67584", 1}, {"{hint: 100}", "67588", 1}, COLUMN_SUM, true},
+    {AT_COLUMNS_OF_ONE_PART, KERNELS, {"{hint: 100}", "33792", 1}, {"{hint: 100}", "33796", 1}, COLUMN_SUM, true},
     {AT_SPLIT_ROWS, STRATEGY, {"33", "131072", 1}, {"34", "131072", 1}, ROW_SUM, true},
     {AT_SPLIT_COLUMNS, STRATEGY, {"2", "131072", 1}, {"2", "131071", 1}, ROW_SUM, true},
     {AT_SHORT_ROW, ROWS, {"any", "512", 1}, {"any", "516", 1}, RMS_NORM, false},

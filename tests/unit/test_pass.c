@@ -102,7 +102,8 @@ static void check_output(Job *job, const Case *test) {
     }
     at = test->text;
     while ((found = directive_next(job, &at, "report")))
-        if (!directive_reported(&test->unit, found)) fail_msg("%s: nothing reported \"%s\"", test->path, found);
+        if (!directive_reported(&test->unit, found))
+            fail_msg("%s: \"%s\" not among\n%s", test->path, found, directive_reports(job, &test->unit));
 }
 
 static void run_case(const char *path) {

@@ -18,7 +18,8 @@
 
 #define GRAPHS 2000
 
-static const char *const fuse_gates[] = {"class", "axes", "parts", "map", "alias", "cycle", "statements", "reads"};
+static const char *const fuse_gates[] = {"class", "axes",  "order",      "parts", "map",
+                                         "alias", "cycle", "statements", "reads"};
 #define GATE_COUNT (sizeof fuse_gates / sizeof *fuse_gates)
 
 typedef struct Hits {
@@ -31,7 +32,7 @@ typedef struct Hits {
     uint32_t op[OP_COUNT];
     uint32_t reduction[REDUCTION_COUNT];
     uint32_t stride_0, padded, transposed, inplace, slices, empty, ones, scalars, several_outputs;
-    uint32_t parted, one_part;
+    uint32_t parted, one_part, in_parts, made_whole, sliced;
     uint32_t stored, again, pieces, whole;
     uint32_t joined, gate[GATE_COUNT];
     uint64_t elements, unbounded;
@@ -307,8 +308,14 @@ static void count_reports(Hits *hits, const Unit *unit) {
         uint32_t gate = 0;
         if (!strcmp(report->pass, "cut")) {
             count_cut(hits, report);
+        } else if (!strcmp(report->pass, "partial")) {
+            ++*(report->gate                       ? &hits->made_whole
+                : strstr(report->text, "one part") ? &hits->one_part
+                                                   : &hits->in_parts);
+        } else if (report->gate && !strcmp(report->gate, "slices")) {
+            hits->sliced++;
         } else if (!report->gate) {
-            ++*(strstr(report->text, "one part") ? &hits->one_part : &hits->joined);
+            hits->joined++;
         } else {
             while (gate < GATE_COUNT && strcmp(report->gate, fuse_gates[gate])) gate++;
             if (gate == GATE_COUNT) fail_msg("a gate that is not counted: %s", report->text);
@@ -429,8 +436,11 @@ static uint32_t print_hits(const Hits *hits) {
     hits_line(&report, "fuse");
     hits_count(&report, hits->parted, "parts", true);
     hits_count(&report, hits->one_part, "one-part", true);
+    hits_count(&report, hits->in_parts, "in-parts", true);
+    hits_count(&report, hits->made_whole, "made-whole", true);
     hits_count(&report, hits->joined, "joined", true);
     for (uint32_t i = 0; i < GATE_COUNT; i++) hits_count(&report, hits->gate[i], fuse_gates[i], true);
+    hits_count(&report, hits->sliced, "slices", false);
     hits_end(&report);
     return report.missing;
 }

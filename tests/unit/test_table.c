@@ -2,6 +2,7 @@
  * in its comments what must come out at the hints, planned for sm_90 with an H200's numbers:
  *
  *   # hint: M=4096          as --hint; likewise  # define:  # fix:  # set:
+ *   # batch-invariant: yes  as --batch-invariant
  *   # kernel: f0 ROW row_registers, 1 full read, 3072*M bytes = 12582912
  *                           each kernel in order: class, strategy, loads that run over every axis, bytes by formula
  *                           and value
@@ -132,6 +133,7 @@ static void run_passes(Job *job, void *state) {
     options.defines = directive_settings(job, row->text, "define", &options.define_count);
     options.fixes = directive_settings(job, row->text, "fix", &options.fix_count);
     options.sets = directive_settings(job, row->text, "set", &options.set_count);
+    options.batch_invariant = directive_first(job, row->text, "batch-invariant") != NULL;
     gen_run(job, &row->unit, row->path, row->text, strlen(row->text), &options, gen_pass_count - 1);
 }
 
