@@ -1,12 +1,15 @@
 /* fuse: nests into groups that load each element once.
  *
  * needs   classified nests in topological order, sums across rows in parts
- * gives   sums in parts of which one is enough whole again; one nest where two of class POINTWISE, INNER, MIXED or ROW
- *         (or POINTWISE and OUTER, or FINALIZE) had equal axes and were linked: vertically, one reads at every point
- * the tmp element that the other stores there; or horizontally, both make the same full read, or add up equal parts. A
- * joined nest that reduces is ROW, or stays OUTER or FINALIZE. Tmp buffers that nobody reads any more are gone. What
- * was joined and what was not, with gate and numbers, stands in unit->reports breaks  "one reduction a nest"
+ * gives   sums in parts of which one is enough whole again (gen/single_part.c); one nest where two of class POINTWISE,
+ *         INNER, MIXED or ROW (or POINTWISE and OUTER, or FINALIZE) had equal axes and were linked: vertically, one
+ *         reads at every point the tmp element that the other stores there; or horizontally, both make the same full
+ *         read, or add up equal parts. A joined nest that reduces is ROW, or stays OUTER or FINALIZE. Tmp buffers that
+ *         nobody reads any more are gone. What was joined and what was not, with gate, numbers and the bytes that are
+ *         read twice for it, stands in unit->reports
+ * breaks  "one reduction a nest"
  *
+ * Pointwise work is joined with rows first; what is left takes the axes of a sum across rows that reads the same.
  * Gates: equal axes and maps; the nest graph stays acyclic; memory overwritten in place is read by the store's map
  * alone, before the store, which comes behind all that may read it again; at most `fuse_statements` statements and
  * `fuse_reads` full reads. */

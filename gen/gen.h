@@ -66,8 +66,9 @@ typedef struct Source {
 typedef struct Report {
     const char *pass;
     const char *nests; /* which, "n0 n1" */
-    const char *gate;  /* what decided: "cycle", "axes", "statements", "reads", "alias", "class", "bytes"; NULL: done */
-    int64_t number;    /* what was found; 0 where the gate has none */
+    const char *gate;  /* what decided: fuse "order", "class", "axes", "parts", "map", "alias", "cycle", "statements",
+                          "reads", "slices"; cut "bytes", "statements"; partial "rows", "columns". NULL: done */
+    int64_t number;    /* what was found, -1 where no hint says; 0 where the gate has none */
     int64_t limit;     /* what the gate allows */
     const char *text;  /* the whole as one line */
 } Report;
