@@ -5,6 +5,7 @@
  * What no strategy covers yet stops the job with STATUS_UNAVAILABLE at its place. */
 #include "gen/schedule.h"
 #include "gen/breakpoints.h"
+#include "gen/bytes.h"
 #include "gen/nests.h"
 #include "gen/workspace.h"
 
@@ -257,8 +258,19 @@ static void plan_cover(Planner *p) {
     }
 }
 
+/* Elements of the columns' axes by hint, or -1. */
+static int64_t hinted_columns(const Planner *p) {
+    int64_t product = 1;
+    for (uint32_t a = 0; a < p->nest->axis_count; a++) {
+        if (!(p->inner >> a & 1)) continue;
+        int64_t hint = gen_size_hint(p->job, p->prog, p->nest->axes[a].extent);
+        if (hint < 0 || ir_mul_overflows(product, hint, &product)) return -1;
+    }
+    return product;
+}
+
 static void plan_columns(Planner *p) {
-    int64_t product = 1, most = 1, hinted = 1;
+    int64_t product = 1, most = 1;
     uint32_t count = 0;
     p->last = IR_NONE;
     for (uint32_t a = 0; a < p->nest->axis_count; a++) {
@@ -267,14 +279,14 @@ static void plan_columns(Planner *p) {
         p->last = a;
         count++;
         p->step->columns = extent;
-        int64_t m = gen_size_most(p->job, p->prog, extent), h = gen_size_hint(p->job, p->prog, extent);
+        int64_t m = gen_size_most(p->job, p->prog, extent);
         if (most >= 0 && (m < 0 || ir_mul_overflows(most, m, &most))) most = -1;
-        if (hinted >= 0 && (h < 0 || ir_mul_overflows(hinted, h, &hinted))) hinted = -1;
         if (extent.kind != SIZE_INT)
             product = -1;
         else if (product >= 0 && ir_mul_overflows(product, extent.value, &product))
             product = -1;
     }
+    const int64_t hinted = hinted_columns(p);
     if (count != 1) p->step->columns = ir_size_int(product);
     p->step->fixed_columns = product;
     p->columns = product >= 0 ? product : most;
@@ -289,34 +301,47 @@ static void mark_elements(Planner *p) {
     p->phase = ir_nest_phases(p->job, p->nest, &p->phase_count);
 }
 
+/* How long the tile takes its rows (or columns) to be, where that is known at launch only: the most, else the hint. */
+static void put_guess(Planner *p, Text *text) {
+    if (p->step->fixed_columns >= 0) return;
+    const Poly extent = gen_axes_elements(p->job, p->prog, p->nest, p->inner);
+    const char *from = p->columns >= 0 ? "the max" : p->guess == hinted_columns(p) ? "the hint" : "no hint";
+    ir_text_format(text, "; tile for %s = %lld, %s", gen_poly_text(p->job, p->prog, extent), (long long)p->guess, from);
+}
+
+static void put_row_choice(Planner *p, Text *text) {
+    const Step *step = p->step;
+    const Tile *tile = &step->tile;
+    ir_text_format(text, "%d threads a row, %d rows a CTA, %d accesses of %d elements a thread", tile->row_threads,
+                   tile->rows, tile->chunks, tile->vector);
+    if (step->strategy == STRATEGY_ROW_SPLIT)
+        ir_text_format(text, " a trip; at most %d CTAs an SM share the rows", tile->min_ctas);
+    else if (step->strategy != STRATEGY_ROW_LOOP)
+        ir_text_format(text, "; %d bytes kept for each element", p->kept_bytes);
+    else if (p->columns < 0)
+        ir_text_put(text, " a trip; rows have no greatest length");
+    else
+        ir_text_format(text, " a trip; rows of %lld elements do not fit registers", (long long)p->columns);
+}
+
 static void tell_choice(Planner *p) {
     const Step *step = p->step;
     const Tile *tile = &step->tile;
-    const char *name = gen_strategy(step->strategy)->name;
-    if (step->strategy == STRATEGY_POINTWISE) {
-        gen_choose(p->job, p->plan, "%s: %s, %d threads a CTA, %d elements an access", p->nest->name, name,
-                   tile->threads, tile->vector);
-        return;
-    }
-    if (gen_by_columns(step->strategy)) {
-        gen_choose(p->job, p->plan, "%s: %s, %d accesses of %d elements side by side, %d rows a CTA at once, %s",
-                   p->nest->name, name, tile->row_threads, tile->vector, tile->rows,
-                   step->part == IR_NONE ? "one part" : ir_format(p->job, "at most %d CTAs an SM", tile->min_ctas));
-        return;
-    }
     Text text = ir_text(p->job);
-    ir_text_format(&text, "%s: %s, %d threads a row, %d rows a CTA, %d accesses of %d elements a thread", p->nest->name,
-                   name, tile->row_threads, tile->rows, tile->chunks, tile->vector);
-    if (step->strategy == STRATEGY_ROW_SPLIT) {
-        ir_text_format(&text, " a trip; at most %d CTAs an SM share the rows", tile->min_ctas);
-    } else if (step->strategy == STRATEGY_ROW_LOOP) {
-        ir_text_put(&text, " a trip; ");
-        if (p->columns < 0)
-            ir_text_put(&text, "rows have no greatest length");
+    ir_text_format(&text, "%s: %s, ", p->nest->name, gen_strategy(step->strategy)->name);
+    if (step->strategy == STRATEGY_POINTWISE) {
+        ir_text_format(&text, "%d threads a CTA, %d elements an access", tile->threads, tile->vector);
+    } else if (gen_by_columns(step->strategy)) {
+        ir_text_format(&text, "%d accesses of %d elements side by side, %d rows a CTA at once, ", tile->row_threads,
+                       tile->vector, tile->rows);
+        if (step->part == IR_NONE)
+            ir_text_put(&text, "one part");
         else
-            ir_text_format(&text, "rows of %lld elements do not fit registers", (long long)p->columns);
+            ir_text_format(&text, "at most %d CTAs an SM", tile->min_ctas);
+        put_guess(p, &text);
     } else {
-        ir_text_format(&text, "; %d bytes kept for each element", p->kept_bytes);
+        put_row_choice(p, &text);
+        put_guess(p, &text);
     }
     gen_choose(p->job, p->plan, "%s", ir_text_string(&text));
 }

@@ -26,6 +26,7 @@
 #include "gen/bytes.h"
 #include "gen/workspace.h"
 #include "tests/support/directives.h"
+#include "tests/support/generate.h"
 #include "tests/support/prog_case.h"
 
 typedef struct Row { /* of the table */
@@ -222,10 +223,32 @@ static void test_files(void **state) {
         if (!counts.classes[classes[c]]) fail_msg("no kernel is of class %s", ir_class_name(classes[c]));
 }
 
+/* A nest of parts has its step, which says how many there are, though what it stores has no element. */
+static void test_parts_of_nothing(void **state) {
+    static const char ir[] = "prog nothing\ndim M any\npart P0\nbuf x f32 [M,0] in\nbuf y f32 [0] out\n"
+                             "buf z f32 [3] out\nbuf ws0 f32 [P0,0] ws\n"
+                             "nest n0 (c:0, r:M |) POINTWISE {\n  %0 f32<cr> = load x[0 + c*1 + r*1]\n"
+                             "  partial_accumulate add {r} ws0[0 + c*1] %0\n}\n"
+                             "nest n1 (c:0 | p:P0) FINALIZE {\n  %0 f32<cp> = load ws0[0 + c*1 + p*1]\n"
+                             "  %1 f32<c> = reduce add {p} %0\n  store y[0 + c*1] %1\n}\n"
+                             "nest n2 (c:3 |) POINTWISE {\n  %0 f32<> = const 0x00000000\n  store z[0 + c*1] %0\n}\n";
+    (void)state;
+    Job *job = ir_job_create(NULL);
+    Unit unit;
+    if (generate_ir(job, &unit, ir, NULL) != STATUS_OK) fail_msg("%s", ir_job_report(job));
+    assert_int_equal(unit.plan->steps.count, 2);
+    const Step *parts = &unit.plan->steps.at[0];
+    assert_int_equal(parts->nest, 0);
+    assert_int_equal(parts->part, 0);
+    assert_int_equal(unit.plan->parts[0].units.count, 1); /* M */
+    assert_int_equal(unit.plan->steps.at[1].nest, 2);
+    ir_job_free(job);
+}
+
 int main(int argc, char **argv) {
     Counts counts = {0};
     for (int i = 1; i < argc; i++) check_file(argv[i], &counts, true);
     if (argc > 1) return 0;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files), cmocka_unit_test(test_parts_of_nothing)};
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);
 }
