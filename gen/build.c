@@ -4,6 +4,7 @@
 
 #include "gen/advice.h"
 #include "gen/front.h"
+#include "gen/language.h"
 
 Place gen_place(const Scope *scope, Place place) {
     for (const Scope *at = scope; at; at = at->caller)
@@ -14,13 +15,7 @@ Place gen_place(const Scope *scope, Place place) {
 static bool in_composite(const Scope *scope) { return scope && scope->function->line != IR_NONE; }
 
 static const char *advise_call(const Front *front, const char *name) {
-    Op op;
-    Reduction reduction;
-    size_t count = strlen(name);
-    if (ir_op_find(name, count, &op) || ir_reduction_find_language(name, count, &reduction) ||
-        gen_composite_find(name, count, 0) != IR_NONE)
-        return ir_format(front->job, "; '%s' is an operation: write %s(...)", name, name);
-    return NULL;
+    return gen_is_operation(name) ? ir_format(front->job, "; '%s' is an operation: write %s(...)", name, name) : NULL;
 }
 
 static _Noreturn void refuse_name(Front *front, const Scope *scope, const char *name, Place place) {

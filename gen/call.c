@@ -5,6 +5,7 @@
 
 #include "gen/advice.h"
 #include "gen/front.h"
+#include "gen/language.h"
 
 /* Parameters of what is no line of the graph language. */
 static const char *const unary_params[] = {"x"};
@@ -281,27 +282,24 @@ static _Noreturn void refuse_callee(Front *front, const Scope *scope, const Ast 
         if (*ir_reduction((Reduction)i)->language) *IR_PUSH(front->job, &words) = ir_reduction((Reduction)i)->language;
     for (uint32_t line = 0; line < gen_composite_count; line++)
         *IR_PUSH(front->job, &words) = gen_composite(front, line)->name;
-    for (const char *const *more = (const char *const[]){"cast", "arange", "reshape", NULL}; *more; more++)
-        *IR_PUSH(front->job, &words) = *more;
+    for (int i = 0; i < GEN_BUILTINS; i++) *IR_PUSH(front->job, &words) = gen_builtin_name((Builtin)i);
     const char *near = gen_name_hint(front, call->text, 1u << SYMBOL_FUNCTION, words.at, words.count);
     gen_refuse(front, scope, call->place, "unknown operation '%s'%s", call->text,
                *near ? near : ": `normgen ops` lists them; one of your own stands under functions:");
 }
 
 Arg gen_build_call(Front *front, const Scope *scope, const Ast *ast) {
-    static const struct {
-        const char *name;
-        Arg (*call)(Front *front, const Scope *scope, const Ast *call);
-    } special[] = {{"cast", call_cast},
-                   {"arange", call_arange},
-                   {"reshape", call_reshape},
-                   {"numel", call_numel},
-                   {"size", call_size}};
+    static Arg (*const special[GEN_BUILTINS])(Front * front, const Scope *scope,
+                                              const Ast *call) = {[BUILTIN_CAST] = call_cast,
+                                                                  [BUILTIN_ARANGE] = call_arange,
+                                                                  [BUILTIN_RESHAPE] = call_reshape,
+                                                                  [BUILTIN_NUMEL] = call_numel,
+                                                                  [BUILTIN_SIZE] = call_size};
+    Builtin builtin;
     size_t count = strlen(ast->text);
     Op op;
     Reduction reduction;
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        if (strcmp(ast->text, special[i].name) == 0) return special[i].call(front, scope, ast);
+    if (gen_builtin_find(ast->text, &builtin)) return special[builtin](front, scope, ast);
     if (ir_op_find(ast->text, count, &op)) return call_primitive(front, scope, ast, op);
     if (ir_reduction_find_language(ast->text, count, &reduction)) return call_reduction(front, scope, ast, reduction);
     uint32_t line = gen_composite_find(ast->text, count, 0);

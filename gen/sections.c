@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/front.h"
+#include "gen/language.h"
 
 void gen_check_fields(Front *front, const Doc *map, const char *const *keys, uint32_t count, const char *what) {
     for (uint32_t i = 0; i < map->size; i++) {
@@ -120,17 +121,9 @@ static void read_dim(Front *front, const Doc *key, const Doc *item) {
 
 static void read_function(Front *front, const Doc *key, const Doc *item) {
     const Ast *head = gen_read_expression(front->job, key, "NAME(parameters)");
-    Op op;
-    Reduction reduction;
     if (head->kind != AST_CALL)
         ir_stop_at(front->job, STATUS_REJECTED, key->place, "expected NAME(parameters): expression");
-    size_t count = strlen(head->text);
-    bool taken = ir_op_find(head->text, count, &op) || ir_reduction_find_language(head->text, count, &reduction) ||
-                 gen_composite_find(head->text, count, 0) != IR_NONE;
-    for (const char *const *word = (const char *const[]){"cast", "arange", "reshape", "numel", "size", NULL}; *word;
-         word++)
-        taken = taken || strcmp(head->text, *word) == 0;
-    if (taken)
+    if (gen_is_operation(head->text))
         ir_stop_at(front->job, STATUS_REJECTED, key->place, "'%s' is an operation: give the function another name",
                    head->text);
     Function function = gen_make_function(front, head, gen_read_expression(front->job, item, "an expression"), IR_NONE);

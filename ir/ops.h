@@ -50,6 +50,7 @@ typedef struct OpRow {
     int64_t (*integer)(int64_t a, int64_t b, int64_t c); /* NULL: never on integers */
     double (*derivative[2])(double a, double b, double y);
     const char *derivative_text[2]; /* graph language, from a, b, y */
+    const char *what;               /* what it gives, for people */
 } OpRow;
 
 const OpRow *ir_op(Op op);                               /* op < OP_PRIMITIVES */
@@ -73,7 +74,8 @@ typedef struct ReductionRow {
     long double (*combine_long)(long double a, long double b);
     int64_t (*integer)(int64_t a, int64_t b);
     double ulps;
-    uint8_t results; /* 1, or 2 for online and welford */
+    uint8_t results;  /* 1, or 2 for online and welford */
+    const char *what; /* what it gives, for people */
 } ReductionRow;
 
 const ReductionRow *ir_reduction(Reduction reduction);

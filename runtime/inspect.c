@@ -3,6 +3,7 @@
 #include "runtime/context.h"
 
 #include "gen/knobs.h"
+#include "gen/language.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,55 @@ static void put_binary(Job *job, Asking *asking, RtBinary kind) {
     ir_text_bytes(&asking->out, bytes, count);
 }
 
+static void put_sizes(Text *out, const Graph *graph, const char *what, const Poly *sizes, uint32_t count) {
+    const char **names = ir_graph_dim_names(out->job, graph);
+    ir_text_put(out, what);
+    for (uint32_t i = 0; i < count; i++) {
+        ir_text_put(out, i ? ", " : "[");
+        ir_poly_print(out, sizes[i], names, graph->dims.count);
+    }
+    ir_text_put(out, count ? "]" : "[]");
+}
+
+static void put_tensor_type(Text *out, const Graph *graph, const char *role, const Tensor *tensor) {
+    ir_text_format(out, "%s\t%s\t", role, tensor->name);
+    ir_print_type(out, graph, tensor->dtype, &tensor->shape);
+    ir_text_put(out, "\t");
+    if (!tensor->contiguous) put_sizes(out, graph, "strides ", tensor->stride, tensor->shape.rank);
+    const char *comma = tensor->contiguous ? "" : ", ";
+    if (tensor->inplace != IR_NONE)
+        ir_text_format(out, "%sin place of %s%s", comma, tensor->inplace_items ? "a slice of " : "",
+                       graph->inputs.at[tensor->inplace].name);
+    if (tensor->accumulate) ir_text_format(out, "%saccumulates", comma);
+    ir_text_put(out, "\n");
+}
+
+/* Dims, inputs, scalars, named values and outputs, each a line. */
+static void put_types(Text *out, const Graph *graph) {
+    for (uint32_t i = 0; i < graph->dims.count; i++) {
+        const Dim *dim = &graph->dims.at[i];
+        if (dim->derived) continue;
+        ir_text_format(out, "dim\t%s\t", dim->name);
+        if (dim->value >= 0)
+            ir_text_format(out, "%lld\t", (long long)dim->value);
+        else
+            ir_text_put(out, "any\t");
+        if (dim->multiple > 1) ir_text_format(out, "a multiple of %lld", (long long)dim->multiple);
+        if (dim->max >= 0) ir_text_format(out, "%sat most %lld", dim->multiple > 1 ? ", " : "", (long long)dim->max);
+        ir_text_put(out, "\n");
+    }
+    for (uint32_t i = 0; i < graph->inputs.count; i++) put_tensor_type(out, graph, "input", &graph->inputs.at[i]);
+    for (uint32_t i = 0; i < graph->scalars.count; i++) put_tensor_type(out, graph, "scalar", &graph->scalars.at[i]);
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        const Value *value = &graph->values.at[i];
+        if (!value->name || value->op == OP_INPUT || value->op == OP_SCALAR) continue;
+        ir_text_format(out, "node\t%s\t", value->name);
+        ir_print_type(out, graph, value->dtype, &value->shape);
+        ir_text_put(out, "\t\n");
+    }
+    for (uint32_t i = 0; i < graph->outputs.count; i++) put_tensor_type(out, graph, "output", &graph->outputs.at[i]);
+}
+
 static void ask_work(Job *job, void *state) {
     Asking *asking = state;
     const ng_program *program = asking->program;
@@ -84,6 +134,7 @@ static void ask_work(Job *job, void *state) {
                             asking->what == NG_TEXT_KNOBS || asking->what == NG_TEXT_KNOBS_JSON;
     const bool needs_source = asking->what == NG_TEXT_CUDA || asking->what == NG_TEXT_HEADER ||
                               asking->what == NG_TEXT_CUBIN || asking->what == NG_TEXT_PTX;
+    if (asking->what == NG_TEXT_TYPES && !program->unit.expanded) ir_stop(job, STATUS_USAGE);
     if ((needs_source && !emitted) || (needs_plan && !planned)) ir_stop(job, STATUS_USAGE);
     switch (asking->what) {
     case NG_TEXT_CUDA: ir_text_bytes(&asking->out, source->device_text, source->device_count); break;
@@ -97,6 +148,7 @@ static void ask_work(Job *job, void *state) {
         break;
     case NG_TEXT_CUBIN: put_binary(job, asking, RT_CUBIN); break;
     case NG_TEXT_PTX: put_binary(job, asking, RT_PTX); break;
+    case NG_TEXT_TYPES: put_types(&asking->out, program->unit.expanded); break;
     case NG_TEXT_TIMES:
         for (uint32_t p = 0; p <= program->last; p++)
             ir_text_format(&asking->out, "%s\t%llu\n", gen_passes[p].name,
@@ -124,7 +176,7 @@ ng_status ng_program_text(const ng_program *program, ng_text_kind what, const ch
 /* ---- tables ---- */
 
 static const char *const composites[] = {
-#define COMPOSITE(text) text,
+#define COMPOSITE(text, what) text,
 #include "ir/composites.def"
 #undef COMPOSITE
 };
@@ -172,9 +224,31 @@ static bool list_knob(uint32_t index, ng_text *line) {
     return true;
 }
 
+typedef struct Listing {
+    uint32_t index;
+    Text text;
+    bool found;
+} Listing;
+
+static void language_work(Job *job, void *state) {
+    Listing *listing = state;
+    listing->text = ir_text(job);
+    listing->found = gen_language_row(&listing->text, listing->index);
+}
+
+static bool list_language(uint32_t index, ng_text *line) {
+    Listing listing = {.index = index};
+    Job *job = ir_job_create(NULL);
+    if (!job) return true; /* no text: NG_SYSTEM */
+    Status status = ir_job_run(job, language_work, &listing);
+    if (!status && listing.found) *line = rt_text_give(listing.text.bytes, listing.text.count);
+    ir_job_free(job);
+    return status != STATUS_OK || listing.found;
+}
+
 ng_status ng_list(ng_list_kind kind, uint32_t index, ng_text *line) {
-    static bool (*const lists[])(uint32_t index, ng_text * line) = {list_op,       list_composite, list_pass,
-                                                                    list_strategy, list_dtype,     list_knob};
+    static bool (*const lists[])(uint32_t index, ng_text * line) = {
+        list_op, list_composite, list_pass, list_strategy, list_dtype, list_knob, list_language};
     if (!line || (size_t)kind >= sizeof lists / sizeof *lists) return NG_USAGE;
     *line = (ng_text){NULL, 0};
     if (!lists[kind](index, line)) return NG_USAGE;

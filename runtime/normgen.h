@@ -265,7 +265,9 @@ typedef enum ng_text_kind {
     NG_TEXT_TIMES, /* a line for each pass that ran: "name<TAB>microseconds" */
     NG_TEXT_EXPLAIN_JSON,
     NG_TEXT_KNOBS, /* what --set may force: of the graph, and of each kernel with the values that it may have */
-    NG_TEXT_KNOBS_JSON
+    NG_TEXT_KNOBS_JSON,
+    NG_TEXT_TYPES /* a line for each dim, input, scalar, node and output: "role<TAB>name<TAB>type<TAB>more" with shapes
+                     in the dims' names; more: the strides, what it is in place of, a default, or nothing */
 } ng_text_kind;
 /* On failure *out holds what the device compiler said, where it was asked. */
 NG_API ng_status ng_program_text(const ng_program *program, ng_text_kind what, const char *pass, ng_text *out);
@@ -289,7 +291,10 @@ typedef enum ng_list_kind {
     NG_LIST_PASSES,
     NG_LIST_STRATEGIES,
     NG_LIST_DTYPES,
-    NG_LIST_KNOBS /* what --set takes */
+    NG_LIST_KNOBS,   /* what --set takes */
+    NG_LIST_LANGUAGE /* each call of the graph language, with more fields divided by tabs: name, group, signature, what
+                        it gives, dtype of the result, formula, error, derivative, CUDA text; empty where none applies
+                      */
 } ng_list_kind;
 NG_API ng_status ng_list(ng_list_kind kind, uint32_t index, ng_text *line);
 

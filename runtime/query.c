@@ -194,8 +194,8 @@ void rt_program_take_facts(const ng_program *program, const char *cubin, size_t 
     pthread_mutex_lock(&own->facts_lock);
     for (uint32_t s = 0; cubin && !own->facts_known && s < plan->steps.count; s++)
         for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
-            own->facts_found[kernel++] = rt_cubin_facts(cubin, count, plan->steps.at[s].variants[v].kernel,
-                                                        &own->tables->variants[s][v].facts);
+            own->facts_found[kernel++] =
+                rt_cubin_facts(cubin, count, plan->steps.at[s].variants[v].kernel, &own->tables->variants[s][v].facts);
     own->facts_known = true;
     pthread_mutex_unlock(&own->facts_lock);
 }

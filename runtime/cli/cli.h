@@ -81,6 +81,7 @@ ng_setting *cli_settings(Cli *cli, OptionId id, size_t *count);
 /* output.c */
 _Noreturn void cli_fail(Cli *cli, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* A status of the library with its words, which are freed. */
+void cli_tell_why(Cli *cli, ng_status status, const ng_text *why); /* the same words, and goes on */
 _Noreturn void cli_fail_why(Cli *cli, ng_status status, ng_text *why);
 void cli_note(Cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_diagnose(Cli *cli, const char *text, size_t count); /* onto standard error, coloured on a terminal */
@@ -105,11 +106,21 @@ ng_context *cli_context(Cli *cli, bool launches);
 int cli_arch(Cli *cli); /* of --arch; 0: not given */
 /* Compiles the operand up to a pass (NULL: all). Warnings go to standard error, times of passes where asked. */
 Opened cli_open(Cli *cli, ng_context *context, const char *last_pass);
+/* The same, but a graph that is legal and does not come through the passes up to last_pass is compiled up to else_pass
+ * instead; returns the status of the first, with its words in *why. */
+ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
+                  ng_text *why);
 void cli_close(Opened *opened);
 ng_text cli_text(Cli *cli, const Opened *opened, ng_text_kind kind, const char *pass);
 ng_arg cli_arg(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index);
 /* Adds bytes to standard output, or under `name` to the JSON value. */
 void cli_show(Cli *cli, const char *name, const char *bytes, size_t count);
+
+/* texts.c */
+/* The lines of a list under a title. */
+void cli_show_list(Cli *cli, ng_list_kind kind, const char *title);
+/* The names in a list of the library (the part of each line before its tab); *count of them. */
+char **cli_list_names(ng_list_kind kind, size_t *count);
 
 /* the verbs */
 #define VERB(id, name, operands, fewest, most, function, ...) int function(Cli *cli);

@@ -85,7 +85,8 @@ static void show_times(Cli *cli, const Opened *opened) {
     ng_text_free(&times);
 }
 
-Opened cli_open(Cli *cli, ng_context *context, const char *last_pass) {
+ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
+                  ng_text *why) {
     const char *path = cli->operands[0];
     size_t count;
     char *text = cli_read_file(cli, path, MAX_GRAPH, &count);
@@ -102,15 +103,21 @@ Opened cli_open(Cli *cli, ng_context *context, const char *last_pass) {
     ng_setting *fixes = cli_settings(cli, OPTION_FIX, &options.fix_count);
     ng_setting *sets = cli_settings(cli, OPTION_SET, &options.set_count);
     options.defines = defines, options.hints = hints, options.fixes = fixes, options.sets = sets;
-    Opened opened = {.context = context, .facts = {.size = sizeof opened.facts}};
-    ng_text why = {0};
-    ng_status status = ng_compile(context, text, count, &options, &opened.program, &why);
-    if (status != NG_OK) cli_fail_why(cli, status, &why);
-    if (why.count) {
-        cli_diagnose(cli, why.bytes, why.count);
-        if (cli->json) cJSON_AddStringToObject(cli->json, "warnings", why.bytes);
+    *opened = (Opened){.context = context, .facts = {.size = sizeof opened->facts}};
+    ng_text words = {0};
+    ng_status first = ng_compile(context, text, count, &options, &opened->program, &words), status = first;
+    if (first != NG_OK && first != NG_REJECTED && first != NG_USAGE && else_pass) {
+        *why = words;
+        words = (ng_text){0};
+        options.last_pass = else_pass;
+        status = ng_compile(context, text, count, &options, &opened->program, &words);
     }
-    ng_text_free(&why);
+    if (status != NG_OK) cli_fail_why(cli, status, &words);
+    if (words.count) {
+        cli_diagnose(cli, words.bytes, words.count);
+        if (cli->json) cJSON_AddStringToObject(cli->json, "warnings", words.bytes);
+    }
+    ng_text_free(&words);
     free(text);
     ng_setting *const lists[] = {defines, hints, fixes, sets};
     const size_t counts[] = {options.define_count, options.hint_count, options.fix_count, options.set_count};
@@ -118,8 +125,15 @@ Opened cli_open(Cli *cli, ng_context *context, const char *last_pass) {
         for (size_t k = 0; k < counts[i]; k++) free((char *)(uintptr_t)lists[i][k].name);
         free(lists[i]);
     }
-    ng_program_query(opened.program, &opened.facts);
-    if (cli_has(cli, OPTION_TIME_PASSES)) show_times(cli, &opened);
+    ng_program_query(opened->program, &opened->facts);
+    if (cli_has(cli, OPTION_TIME_PASSES)) show_times(cli, opened);
+    return first;
+}
+
+Opened cli_open(Cli *cli, ng_context *context, const char *last_pass) {
+    Opened opened;
+    ng_text why = {0};
+    cli_try(cli, context, last_pass, NULL, &opened, &why);
     return opened;
 }
 

@@ -148,14 +148,18 @@ void cli_fail(Cli *cli, int status, const char *format, ...) {
     leave(cli, status);
 }
 
-void cli_fail_why(Cli *cli, ng_status status, ng_text *why) {
-    if (!why->count) cli_fail(cli, (int)status, "%s", ng_status_name(status));
-    if (strstr(why->bytes, ": error: ")) /* diagnostics name their own place */
-        cli_diagnose(cli, why->bytes, why->count);
+void cli_tell_why(Cli *cli, ng_status status, const ng_text *why) {
+    const char *words = why->count ? why->bytes : ng_status_name(status);
+    if (strstr(words, ": error: ")) /* diagnostics name their own place */
+        cli_diagnose(cli, words, strlen(words));
     else
-        cli_note(cli, "error: %s", why->bytes);
+        cli_note(cli, "error: %s", words);
+    if (cli->json) cJSON_AddStringToObject(cli->json, "error", words);
+}
+
+void cli_fail_why(Cli *cli, ng_status status, ng_text *why) {
     keep_json(cli);
-    if (cli->json) cJSON_AddStringToObject(cli->json, "error", why->bytes);
+    cli_tell_why(cli, status, why);
     leave(cli, (int)status);
 }
 

@@ -1,50 +1,9 @@
-/* The verbs that only show texts: check, gen, ir, explain, and the lists. In: options. Out: text or JSON on standard
+/* The verbs that only show texts: gen, ir, explain, and the lists. In: options. Out: text or JSON on standard
  * output, or a file. */
 #include "runtime/cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void check_role(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t count, const char *name) {
-    cJSON *list = cli->json ? cJSON_AddArrayToObject(cli->json, name) : NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        ng_arg arg = cli_arg(cli, opened, role, i);
-        if (!list) {
-            buf_format(&cli->out, "%s%s", i ? ", " : "", arg.name);
-            if (role != NG_DIM) buf_format(&cli->out, " %s", ng_dtype_name(arg.dtype));
-            continue;
-        }
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, item);
-        cJSON_AddStringToObject(item, "name", arg.name);
-        cJSON_AddStringToObject(item, "dtype", ng_dtype_name(arg.dtype));
-        if (role == NG_INPUT || role == NG_OUTPUT) cJSON_AddNumberToObject(item, "rank", arg.rank);
-    }
-}
-
-int cli_check(Cli *cli) {
-    Opened opened = cli_open(cli, cli_context(cli, false), "expand");
-    const struct {
-        ng_arg_role role;
-        uint32_t count;
-        const char *name;
-    } roles[] = {{NG_INPUT, opened.facts.inputs, "inputs"},
-                 {NG_OUTPUT, opened.facts.outputs, "outputs"},
-                 {NG_SCALAR, opened.facts.scalars, "scalars"},
-                 {NG_DIM, opened.facts.dims, "any_dims"}};
-    if (cli->json)
-        cJSON_AddStringToObject(cli->json, "graph", opened.facts.name);
-    else
-        buf_format(&cli->out, "%s: ok\n", opened.facts.name);
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        if (!cli->json && !roles[i].count) continue;
-        if (!cli->json) buf_format(&cli->out, "  %-9s", roles[i].name);
-        check_role(cli, &opened, roles[i].role, roles[i].count, roles[i].name);
-        if (!cli->json) buf_put(&cli->out, "\n");
-    }
-    cli_close(&opened);
-    return NG_OK;
-}
 
 /* Onto a file, or shown. */
 static void deliver(Cli *cli, const char *name, const char *path, const ng_text *text) {
@@ -79,8 +38,7 @@ int cli_gen(Cli *cli) {
     return NG_OK;
 }
 
-/* The names in a list of the library (the part of each line before its tab); *count of them. */
-static char **list_names(ng_list_kind kind, size_t *count) {
+char **cli_list_names(ng_list_kind kind, size_t *count) {
     char **names = NULL;
     ng_text line = {0};
     for (*count = 0; ng_list(kind, (uint32_t)*count, &line) == NG_OK; ng_text_free(&line)) {
@@ -100,7 +58,7 @@ static void free_names(char **names, size_t count) {
 /* The index of a pass; a name that is none is a usage error with the nearest one. */
 static size_t find_pass(Cli *cli, const char *name) {
     size_t count, index = 0;
-    char **names = list_names(NG_LIST_PASSES, &count);
+    char **names = cli_list_names(NG_LIST_PASSES, &count);
     while (index < count && strcmp(names[index], name) != 0) index++;
     if (index == count) {
         const char *near = cli_near_miss(name, (const char *const *)names, count);
@@ -134,7 +92,7 @@ static void show_diff(Cli *cli, const char *pair) {
 /* The dump after each pass as a list; null where a pass changed nothing. The last makes CUDA, which gen gives. */
 static void json_passes(Cli *cli, const Opened *opened) {
     size_t count;
-    char **names = list_names(NG_LIST_PASSES, &count);
+    char **names = cli_list_names(NG_LIST_PASSES, &count);
     cJSON *list = cJSON_AddArrayToObject(cli->json, "passes");
     ng_text before = {0};
     for (size_t i = 0; i + 1 < count; i++) {
@@ -195,15 +153,13 @@ static int show_facts(Cli *cli, ng_text_kind words, ng_text_kind json) {
 
 int cli_explain(Cli *cli) { return show_facts(cli, NG_TEXT_EXPLAIN, NG_TEXT_EXPLAIN_JSON); }
 
-/* Lines of one list; all, or the one called `only`. Returns how many were shown. */
-static size_t show_list(Cli *cli, ng_list_kind kind, const char *title, const char *only) {
-    size_t shown = 0;
+void cli_show_list(Cli *cli, ng_list_kind kind, const char *title) {
     ng_text line = {0};
     cJSON *list = cli->json ? cJSON_AddArrayToObject(cli->json, title) : NULL;
+    if (!list) buf_format(&cli->out, "%s%s:\n", cli->out.count ? "\n" : "", title);
     for (uint32_t i = 0; ng_list(kind, i, &line) == NG_OK; i++, ng_text_free(&line)) {
         size_t name = strcspn(line.bytes, "\t");
         const char *what = line.bytes + name + (line.bytes[name] == '\t');
-        if (only && (strlen(only) != name || strncmp(only, line.bytes, name) != 0)) continue;
         if (list) {
             Buf text = {0};
             cJSON *item = cJSON_CreateObject();
@@ -213,40 +169,16 @@ static size_t show_list(Cli *cli, ng_list_kind kind, const char *title, const ch
             cJSON_AddItemToArray(list, item);
             free(text.bytes);
         } else {
-            if (!shown) buf_format(&cli->out, "%s%s:\n", cli->out.count ? "\n" : "", title);
             size_t start = cli->out.count;
             buf_format(&cli->out, "  %-15.*s ", (int)name, line.bytes);
             buf_wrapped(&cli->out, cli->out.count - start, 18, what);
         }
-        shown++;
     }
-    return shown;
-}
-
-int cli_ops(Cli *cli) {
-    const char *only = cli->operand_count ? cli->operands[0] : NULL;
-    static const struct {
-        ng_list_kind kind;
-        const char *title;
-    } lists[] = {{NG_LIST_OPS, "operations"}, {NG_LIST_COMPOSITES, "composites"}, {NG_LIST_DTYPES, "dtypes"}};
-    size_t shown = 0;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        shown += show_list(cli, lists[i].kind, lists[i].title, only);
-    if (shown) return NG_OK;
-    const char *near = NULL;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists && only && !near; i++) {
-        size_t count;
-        char **names = list_names(lists[i].kind, &count);
-        near = cli_near_miss(only, (const char *const *)names, count);
-        if (near) cli_fail(cli, NG_USAGE, "no operation %s; did you mean %s?", only, near);
-        free_names(names, count);
-    }
-    cli_fail(cli, NG_USAGE, "no operation %s (see normgen ops)", only ? only : "");
 }
 
 int cli_passes(Cli *cli) {
-    show_list(cli, NG_LIST_PASSES, "passes", NULL);
-    show_list(cli, NG_LIST_STRATEGIES, "strategies", NULL);
+    cli_show_list(cli, NG_LIST_PASSES, "passes");
+    cli_show_list(cli, NG_LIST_STRATEGIES, "strategies");
     return NG_OK;
 }
 
@@ -255,7 +187,7 @@ int cli_knobs(Cli *cli) {
     for (size_t i = 0; i < cli->use_count; i++) /* what is about a graph would be passed over in silence */
         if (cli->uses[i].id != OPTION_JSON && cli->uses[i].id != OPTION_VERBOSE)
             cli_fail(cli, NG_USAGE, "knobs: %s needs a GRAPH", cli_options[cli->uses[i].id].spelling);
-    show_list(cli, NG_LIST_KNOBS, "knobs", NULL);
+    cli_show_list(cli, NG_LIST_KNOBS, "knobs");
     return NG_OK;
 }
 

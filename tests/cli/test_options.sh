@@ -23,6 +23,7 @@ from() { # FILE CODE ARGUMENTS...: the same, standard input being the file
     input=
     return "$1"
 }
+lacks() { ! grep -E -e "$1" "$out"; }
 silent() { [ ! -s "$out" ] || { echo "standard output is not empty"; head -n 3 "$out"; return 1; }; }
 # CODE PATTERN ARGUMENTS...: exits so, with words on standard error and nothing on standard output
 refuses() {
@@ -67,8 +68,21 @@ fi
 
 # ---- check
 check "check" prints "^layer_norm: ok" check $graph
-check "check shows arguments" says "inputs +x bf16, gamma f32, beta f32"
-check "check: -D E=f16" prints "x f16" check $graph -D E=f16
+check "check shows arguments" says "input +x +bf16.M, N."
+check "check shows outputs" says "output +y +bf16.M, N."
+check "check shows no nodes" run 0 check examples/layer_norm_stats.yaml
+check "so it does" lacks "^  node"
+check "check -v shows nodes" prints "^  node +rstd +f32.M, 1." check -v examples/layer_norm_stats.yaml
+check "check --json shows types" prints '"shape":.*"\[M, N\]"' check --json $graph
+printf 'graph: g\ninputs: {x: "f32[8, 8]", i: "i64[3]", k: "i64[3]"}\nnodes: {y: "x[i][:, k]"}\noutputs: {y: f32}\n' >"$scratch/later.yaml"
+check "check: a graph that gen does not do yet" run 9 check "$scratch/later.yaml"
+check "check: its types are shown" says "output +y +f32.3, 3."
+check "check: and why" warns "not generated yet"
+check "check: as gen does" run 9 gen "$scratch/later.yaml"
+check "check: both in JSON" run 9 check --json "$scratch/later.yaml"
+check "check: the types" says '"type":.*"f32.3, 3."'
+check "check: the reason" says '"error":.*not generated yet'
+check "check: -D E=f16" prints "x +f16" check $graph -D E=f16
 check "check: bad -D" refuses 2 "" check $graph -D Q=3
 check "check: -D without =" refuses 2 "expected NAME=VALUE" check $graph -D Q
 check "check: NaN as a dim" refuses 2 "" check $graph -D N=nan
@@ -291,7 +305,14 @@ done
 # ---- lists
 check "ops" prints "^  rsqrt " ops
 check "ops shows composites" says "layer_norm\(x, weight"
+check "ops shows reductions" says "^  sum +sum\(x, dim=None, keepdim=False\)"
+check "ops shows casts" says "^  cast +cast\(x, dtype\)"
 check "ops NAME" prints "gelu" ops gelu
+check "ops NAME: every line of its name" says "approximate=.tanh."
+check "ops NAME: its formula" prints "formula +.x - mean.x, dim, True" ops layer_norm
+check "ops NAME: its derivative and error" prints "derivative +1 - y . y" ops tanh
+check "ops NAME: error" says "error +2 ulp"
+check "ops NAME --json" prints '"signature":.*"amax.x, dim=None, keepdim=False."' ops amax --json
 check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
 check "passes" prints "^  schedule " passes
 check "knobs" prints "^  row_threads " knobs
