@@ -147,7 +147,7 @@ static void put_total(Emitter *e, Text *out, int indent, uint32_t id) {
         ir_text_format(out, "%*sfor (int v = 0; v < 1; v++)", indent, "");
     ir_text_format(out, " {\n%*s%s = %s;\n", indent + 4, "", name, first);
     if (slots)
-        ir_text_format(out, "#pragma unroll\n%*sfor (int g = 1; g < GROUPS; g++) %s = %s;\n", indent + 4, "", name,
+        ir_text_format(out, "#pragma unroll 8\n%*sfor (int g = 1; g < GROUPS; g++) %s = %s;\n", indent + 4, "", name,
                        gen_combine(e->job, stmt->reduction, stmt->dtype, name, next));
     ir_text_format(out, "%*s}\n", indent, "");
 }

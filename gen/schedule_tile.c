@@ -292,28 +292,46 @@ static int power_up_to(int64_t wanted, int most) {
     return power;
 }
 
-static int64_t accumulator_bytes(const Planner *p) {
+/* least: bytes that an element takes at least, 4 in registers. */
+static int64_t accumulator_bytes(const Planner *p, int least) {
     int64_t bytes = 0;
     for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
         const Stmt *stmt = &p->nest->stmts.at[i];
-        if (stmt->op == OP_REDUCE || stmt->op == OP_PARTIAL_ACCUMULATE)
-            bytes += ir_dtype(ir_compute_dtype(stmt->dtype))->bytes * p->step->tile.vector;
+        if (stmt->op != OP_REDUCE && stmt->op != OP_PARTIAL_ACCUMULATE) continue;
+        int each = ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
+        bytes += (each < least ? least : each) * p->step->tile.vector;
     }
     return bytes;
+}
+
+/* Instructions of costly ops for each element of a phase; what was kept is not computed again. */
+static int phase_cost(const Planner *p, uint32_t phase) {
+    const StmtList *stmts = &p->step->phases[phase].stmts;
+    int cost = 0;
+    for (uint32_t i = 0; i < stmts->count; i++) {
+        uint32_t id = stmts->at[i];
+        if (p->step->crossing[id] == CROSS_KEEP && p->phase[id] < phase) continue;
+        const Stmt *stmt = &p->nest->stmts.at[id];
+        cost += gen_op_cost(stmt->op) * (stmt->dtype == DTYPE_F64 ? 4 : 1);
+    }
+    return cost;
 }
 
 /* Left alone, ptxas aims at an occupancy of its own and spills a few words to reach it (RMSNorm of 1024 f32 columns, 64
  * threads: 8 bytes at 40 registers, none at 53). So the bound is always given: threads an SM by the bytes that a thread
  * holds at once, which leaves 64, 80 or 128 registers. Seen on sm_90 without a bound: 96 bytes take 56, 192 bytes 80 to
  * 96, 320 bytes 128. A loop's pointers, bounds and index take up to 128 more (LayerNorm of any f32 columns: 40 bytes
- * spilled at 80 registers; RMSNorm of 4095 f16 columns: 32 at 64). */
+ * spilled at 80 registers; RMSNorm of 4095 f16 columns: 32 at 64), a column's 96 (mean of any bf16 columns: 32 at 64;
+ * product of any i8 columns: 8 at 80), temporaries of costly ops that stand together 64 (LayerNorm and two remainders,
+ * 1000 bf16 columns: 64 at 80). */
 static int default_min_ctas(const Planner *p) {
     const Tile *tile = &p->step->tile;
     bool columns = gen_by_columns(p->step->strategy);
     int64_t kept = columns ? 0 : p->kept_bytes * (int64_t)tile->chunks * tile->vector, bytes = 0;
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
         int64_t held = loaded_bytes(p, &p->step->phases[q]) + (q > 0 ? kept : 0);
-        if (columns) held += accumulator_bytes(p);
+        if (columns) held += accumulator_bytes(p, 4) + 96;
+        if (phase_cost(p, q) >= GEN_COSTLY) held += 64;
         if (held > bytes) bytes = held;
     }
     if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
@@ -347,7 +365,7 @@ static void check_columns(Planner *p) {
     if (tile->threads % 32 || tile->threads > 1024)
         refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has whole warps and at most 1024 threads");
     if (tile->chunks > 64) refuse_knob(p, KNOB_CHUNKS, tile->chunks, "at most 64 rows are unrolled");
-    if (accumulator_bytes(p) * tile->threads > GEN_SHARED)
+    if (accumulator_bytes(p, 1) * tile->threads > GEN_SHARED)
         refuse_knob(p, KNOB_ROWS, tile->rows, "the sums of its groups take more than 48 KB");
 }
 
@@ -370,7 +388,7 @@ static void plan_columns(Planner *p) {
     tile->vector = full_vector(p);
     gen_plan_phases(p);
     tile->rows = finalize ? 32 : 8;
-    while (tile->rows > 1 && accumulator_bytes(p) * lanes * tile->rows > GEN_SHARED) tile->rows /= 2;
+    while (tile->rows > 1 && accumulator_bytes(p, 1) * lanes * tile->rows > GEN_SHARED) tile->rows /= 2;
     tile->chunks = default_trip(p);
     tile->threads = lanes * tile->rows;
     p->full_columns = lanes * tile->vector;
@@ -435,19 +453,6 @@ static void plan_pointwise(Planner *p) {
     if (tile->threads > 1024) refuse_knob(p, KNOB_THREADS, threads, "a CTA has at most 1024 threads");
     check_elements(p, KNOB_VECTOR);
     gen_plan_phases(p);
-}
-
-/* Instructions of costly ops for each element of a phase; what was kept is not computed again. */
-static int phase_cost(const Planner *p, uint32_t phase) {
-    const StmtList *stmts = &p->step->phases[phase].stmts;
-    int cost = 0;
-    for (uint32_t i = 0; i < stmts->count; i++) {
-        uint32_t id = stmts->at[i];
-        if (p->step->crossing[id] == CROSS_KEEP && p->phase[id] < phase) continue;
-        const Stmt *stmt = &p->nest->stmts.at[id];
-        cost += gen_op_cost(stmt->op) * (stmt->dtype == DTYPE_F64 ? 4 : 1);
-    }
-    return cost;
 }
 
 /* 64 registers a thread, all that a crowded CTA leaves, do not hold many elements beside what all their loads at once

@@ -81,7 +81,7 @@ NG_HELPER void sample_column(const float *__restrict__ p_x, float *p_ws0, ng_i64
 #pragma unroll
     for (int v = 0; v < VECTOR; v++) {
         v1[v] = slots1[v * LANES];
-#pragma unroll
+#pragma unroll 8
         for (int g = 1; g < GROUPS; g++) v1[v] = v1[v] + slots1[(g * VECTOR + v) * LANES];
     }
     if (live && group == 0) ng_store<WIDE>(p_ws0 + (part * 768 + a_c), v1);

@@ -1,13 +1,17 @@
 #!/bin/sh
 # Gathers in $BUILD/gpu what tests/gpu/run.sh needs on a machine with a GPU that lacks the libraries: the command, the
-# test programs and their shared libraries. Take the repository and that folder there.
+# test programs, without what debuggers read, and their shared libraries. Take the repository and that folder there.
 set -eu
 build=${BUILD:-build}
 to=$build/gpu
 rm -rf "$to"
 mkdir -p "$to"
-cp "$build/normgen" "$build/tests/test_matrix" "$build/tests/test_random_device" "$build/tests/test_capture" "$to/"
+cp "$build/normgen" "$to/"
+for name in matrix column sizes breakpoints far kernels dtypes any random_device capture; do
+    cp "$build/tests/test_$name" "$to/"
+done
 [ ! -f "$build/bench/compile_time" ] || cp "$build/bench/compile_time" "$to/"
+strip --strip-debug "$to"/*
 for library in yaml cjson cmocka xxhash; do
     ldd "$to"/* | sed -n "s/.*=> \([^ ]*lib$library[^ ]*\) .*/\1/p" | sort -u | while read -r file; do cp -L "$file" "$to/"; done
 done

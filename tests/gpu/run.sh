@@ -1,15 +1,21 @@
 #!/bin/sh
-# What only a GPU can show. From the repository's root, after tests/gpu/bundle.sh (elsewhere or here):
+# What only a GPU can show, and what runs there as it does on the host device. From the repository's root, after
+# tests/gpu/bundle.sh (elsewhere or here):
 #
-#     sh tests/gpu/run.sh [PART...]      parts: matrix compare big launcher memcheck racecheck capture random compile_time real
+#     sh tests/gpu/run.sh [PART...]      parts: see `all` below; `programs` is all that has a host device's side
+#
+#     DEVICE  cuda (default) or host: the same programs there, without what needs a GPU
 #
 # Needs the driver, NVRTC and nvcc; compute-sanitizer for its parts. Last line: N passed, N failed, N skipped.
 set -u
 here=${BUILD:-build}/gpu
+device=${DEVICE:-cuda}
 export LD_LIBRARY_PATH="$here${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 out=${OUT:-$here/out}
 mkdir -p "$out"
 passed=0 failed=0 skipped=0
+programs="matrix column sizes breakpoints far kernels dtypes any random"
+all="$programs compare big launcher memcheck racecheck capture compile_time real"
 
 try() { # NAME COMMAND...
     name=$1
@@ -28,35 +34,48 @@ skip() {
     skipped=$((skipped + 1))
     echo "$1: skipped ($2)"
 }
-sanitizer() { # TOOL EXAMPLES COLUMNS
+program() { # NAME OPTIONS...: a test program that takes --device
+    name=$1
+    shift
+    try "$name" "$here/test_$name" --device="$device" "$@"
+}
+sanitizer() { # TOOL COLUMNS: rows in registers and loops, then the other strategies at few sizes
     try "$1" compute-sanitizer --tool "$1" --error-exitcode 1 "$here/test_matrix" --device=cuda --types=bf16,f32 \
         --rows=0,1,3,37 --columns="$2"
+    try "$1_sizes" compute-sanitizer --tool "$1" --error-exitcode 1 "$here/test_sizes" --device=cuda --small
+}
+gpu() { # COMMAND...: where there is one
+    if [ "$device" = cuda ]; then "$@"; else skip "$part" "it needs a GPU"; fi
+}
+launcher() {
+    try launcher_gen "$here/normgen" gen examples/rms_norm.yaml -D N=1024 -D E=f32 -o "$out/rms_norm.cu"
+    try launcher_nvcc nvcc -fmad=false -arch=native -I"$out" examples/launch.cu -o "$here/launch"
+    try launcher "$here/launch"
 }
 
 part() {
+    part=$1
     case $1 in
-    matrix) try matrix "$here/test_matrix" --device=cuda ;;
-    compare) try compare "$here/test_matrix" --device=cuda --compare-host --columns=7,129,384,1024,5000 --rows=3,37 ;;
+    matrix | column | sizes | breakpoints | far | kernels | dtypes | any) program "$1" ;;
+    random) try random "$here/test_random_device" --device="$device" ;;
+    compare) gpu try compare "$here/test_matrix" --device=cuda --compare-host --columns=7,129,384,1024,5000 --rows=3,37 ;;
     big) # offsets past 2^31 elements
-        try big "$here/normgen" run examples/rms_norm.yaml --device=cuda -D N=512 -D M=4194305 --check ;;
-    launcher)
-        try launcher_gen "$here/normgen" gen examples/rms_norm.yaml -D N=1024 -D E=f32 -o "$out/rms_norm.cu"
-        try launcher_nvcc nvcc -fmad=false -arch=native -I"$out" examples/launch.cu -o "$here/launch"
-        try launcher "$here/launch" ;;
-    memcheck) sanitizer memcheck 1,33,129,384,1017,1024,5000 ;;
-    racecheck) sanitizer racecheck 33,129,1024,5000 ;;
-    capture) try capture "$here/test_capture" ;;
+        gpu try big "$here/normgen" run examples/rms_norm.yaml --device=cuda -D N=512 -D M=4194305 --check ;;
+    launcher) gpu launcher ;;
+    memcheck) gpu sanitizer memcheck 1,33,129,384,1017,1024,5000 ;;
+    racecheck) gpu sanitizer racecheck 33,129,1024,5000 ;;
+    capture) gpu try capture "$here/test_capture" ;;
     compile_time) # two idle cores: the table is in compile_time.log
-        if [ -f "$here/compile_time" ]; then try compile_time taskset -c 0,1 "$here/compile_time" -n 0,384,1024,4096,8192,16384 examples/*.yaml
+        if [ -f "$here/compile_time" ]; then gpu try compile_time taskset -c 0,1 "$here/compile_time" -n 0,384,1024,4096,8192,16384 examples/*.yaml
         else skip compile_time "no $here/compile_time: make build/bench/compile_time first"; fi ;;
-    random) try random "$here/test_random_device" --device=cuda ;;
     real)
-        if [ -f "$here/minilm.safetensors" ]; then try real env NORMGEN="$here/normgen" DEVICE=cuda REAL="$here" sh tests/real/run.sh
+        if [ -f "$here/minilm.safetensors" ]; then try real env NORMGEN="$here/normgen" DEVICE="$device" REAL="$here" sh tests/real/run.sh
         else skip real "no $here/minilm.safetensors: make test-real first"; fi ;;
+    programs) for each in $programs; do part "$each"; done ;;
     *) echo "no such part: $1"; exit 2 ;;
     esac
 }
-[ $# -gt 0 ] || set -- matrix compare big launcher memcheck racecheck capture random compile_time real
-for name in "$@"; do part "$name"; done
+[ $# -gt 0 ] || set -- $all
+for name_of_part in "$@"; do part "$name_of_part"; done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -1,6 +1,6 @@
-/* Every example through NVRTC and nvcc: no word from the compiler for sm_80, sm_90 and sm_100, no spill and no stack
- * frame on sm_90 from 128 to 16384 columns, as many CTAs an SM as the plan asks for, and the time that it takes, which
- * is printed and never judged. Skipped where there is no NVRTC, or no nvcc. */
+/* Every example, and graphs of every strategy, through NVRTC and nvcc: no word from the compiler for sm_80, sm_90 and
+ * sm_100, no spill and no stack frame on sm_90 from 128 to 16384 columns, as many CTAs an SM as the plan asks for, and
+ * the time that it takes, which is printed and never judged. Skipped where there is no NVRTC, or no nvcc. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,6 +11,7 @@
 #include "runtime/process.h"
 #include "tests/support/generate.h"
 #include "tests/support/prog_case.h"
+#include "tests/support/strategy_graphs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,6 +285,74 @@ static void test_registers(void **state) {
     free_parts(&parts);
 }
 
+/* ---- strategies and costly ops ---- */
+
+static void add_text(Job *job, CaseList *cases, const char *name, const char *what, const char *text, const char *sets,
+                     int arch) {
+    Case *c = IR_NEW(job, Case);
+    *c = (Case){.example = name, .defines = what, .sets = sets, .arch = arch};
+    if (generate_text_for(job, &c->unit, text, sets, gen_target(arch)) != STATUS_OK)
+        fail_msg("%s: %s", case_text(job, c), ir_job_report(job));
+    *IR_PUSH(job, cases) = c;
+}
+
+static void add_strategy(Job *job, CaseList *cases, uint32_t graph, const char *type, const char *n, int arch) {
+    const StrategyGraph *from = &strategy_graphs[graph];
+    const char *text = strategy_graph_text(job, from, "", type, "any", n);
+    add_text(job, cases, from->name, ir_format(job, "E=%s N=%s", type, n), text, from->sets, arch);
+}
+
+/* Ops whose text has many temporaries, in each kind of kernel. */
+static const char *const costly[] = {"x ** h", "log1p(abs(x)) + erf(h)", "x // 3 + h % 0.7",
+                                     "tanh(x) * expm1(h) - x ** 1.5", "sigmoid(h) * log(abs(x) + 1) + exp2(x)"};
+static const char *const costly_bodies[] = {"y: 'OP'", "g: 'OP', y: 'g * rsqrt(mean(g * g, -1, True) + 1e-5)'",
+                                            "g: 'OP', y: 'g - mean(g, 0, True)'", "g: 'OP', y: 'layer_norm(x, w) * g'"};
+
+static void add_costly(Job *job, CaseList *cases, const char *body, const char *op, const char *type, const char *n) {
+    const char *at = strstr(body, "OP");
+    char *text = ir_format(job,
+                           "graph: costly\ntypes: {E: %s}\ndims: {M: any, N: %s}\ninputs: {x: 'E[M, N]', w: 'E[N]'}\n"
+                           "nodes: {h: 'x * w', %.*s%s%s}\noutputs: {y: E}\n",
+                           type, n, (int)(at - body), body, op, at + strlen("OP"));
+    for (char *c = text; *c; c++)
+        if (*c == '\'') *c = '"';
+    add_text(job, cases, op, ir_format(job, "E=%s N=%s", type, n), text, NULL, 90);
+}
+
+static void test_strategies(void **state) {
+    static const char *const types[] = {"bf16", "f64", "f32", "f16"};
+    static const char *const columns[] = {"any", "1000", "128", "4096", "16384"};
+    NEEDS_NVRTC();
+    Job *job = *state;
+    CaseList cases = {0};
+    const bool all = getenv("TEST_ALL") != NULL; /* else each graph in turn takes some */
+    uint32_t turn = 0;
+    for (uint32_t g = 0; g < strategy_graph_count; g += is_reduced(NULL) ? 7 : 1, turn++)
+        for (uint32_t n = 0; n < 5; n++)
+            for (uint32_t t = 0; t < 4; t++) {
+                bool any = n == 0 && t < 2 && t == g % 2, narrow = n == 1 && t == g % 4;
+                if (all || any || narrow || (n == 2 + g % 3 && t == (g + 2) % 4))
+                    add_strategy(job, &cases, g, types[t], columns[n], 90);
+                if (narrow) add_strategy(job, &cases, g, types[t], columns[n], 80);
+                if (narrow) add_strategy(job, &cases, g, types[t], columns[n], 100);
+            }
+    for (size_t b = 0; b < sizeof costly_bodies / sizeof *costly_bodies; b++)
+        for (size_t o = 0; o < sizeof costly / sizeof *costly && !is_reduced(NULL); o++)
+            for (uint32_t k = 0; k < (all ? 20 : 1); k++, turn++)
+                add_costly(job, &cases, costly_bodies[b], costly[o], types[all ? k % 4 : turn % 4],
+                           columns[all ? k / 4 : turn % 5]);
+    PartList parts = compile_all(job, &cases);
+    Worst worst = {0};
+    int spilled = 0;
+    for (uint32_t i = 0; i < parts.count; i++) {
+        if (parts.at[i].of->arch == 90) look_at(&worst, &parts.at[i]);
+        spilled += has_frame(job, &parts.at[i]);
+    }
+    printf("# %u kernels of all strategies and of costly ops without a word and without a stack frame\n", parts.count);
+    assert_int_equal(spilled, 0);
+    free_parts(&parts);
+}
+
 /* ---- nvcc ---- */
 
 typedef struct Nvcc { /* one file */
@@ -371,6 +440,6 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(test_architectures), TEST(test_alone), TEST(test_registers),
-                                       TEST(test_nvcc)};
+                                       TEST(test_strategies), TEST(test_nvcc)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
