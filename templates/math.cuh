@@ -218,30 +218,6 @@ NG_HELPER double ng_erf(double a) { return erf(a); }
 #else
 NG_HELPER double ng_erf(double a) { return __builtin_erf(a); }
 #endif
-//@ ng_sin f32
-#if NG_DEVICE
-NG_HELPER float ng_sin(float a) { return sinf(a); }
-#else
-NG_HELPER float ng_sin(float a) { return __builtin_sinf(a); }
-#endif
-//@ ng_sin f64
-#if NG_DEVICE
-NG_HELPER double ng_sin(double a) { return sin(a); }
-#else
-NG_HELPER double ng_sin(double a) { return __builtin_sin(a); }
-#endif
-//@ ng_cos f32
-#if NG_DEVICE
-NG_HELPER float ng_cos(float a) { return cosf(a); }
-#else
-NG_HELPER float ng_cos(float a) { return __builtin_cosf(a); }
-#endif
-//@ ng_cos f64
-#if NG_DEVICE
-NG_HELPER double ng_cos(double a) { return cos(a); }
-#else
-NG_HELPER double ng_cos(double a) { return __builtin_cos(a); }
-#endif
 //@ ng_floor f32
 #if NG_DEVICE
 NG_HELPER float ng_floor(float a) { return floorf(a); }
@@ -298,6 +274,82 @@ NG_HELPER ng_i64 ng_ceil(ng_i64 a) { return a; }
 NG_HELPER ng_i64 ng_trunc(ng_i64 a) { return a; }
 //@ ng_round i64
 NG_HELPER ng_i64 ng_round(ng_i64 a) { return a; }
+//@ ng_turn_word
+// 2/pi in words of 32 bits, behind one of zeros.
+NG_HELPER ng_u64 ng_turn_word(int i) {
+    return i == 0   ? 0
+           : i == 1 ? 0x28be60db
+           : i == 2 ? 0x9391054a
+           : i == 3 ? 0x7f09d5f4
+           : i == 4 ? 0x7d4d3770
+           : i == 5 ? 0x36d8a566
+                    : 0x4f10e410;
+}
+//@ ng_turn_far
+// ng_turn of a large a: 96 bits behind the point of a * 2/pi, a fixed-point number of 2 and 62 bits in the end.
+NG_HELPER float ng_turn_far(float a, int &quarter) {
+    const ng_u32 bits = ng_bits_f32(a) & 0x7fffffff, m = ((bits & 0x7fffff) | 0x800000) << 8;
+    const int e = (int)(bits >> 23) - 126, i = e >> 5, shift = e & 31;
+    if (e > 128) return a - a;
+    const ng_u64 w0 = ng_turn_word(i), w1 = ng_turn_word(i + 1), w2 = ng_turn_word(i + 2), w3 = ng_turn_word(i + 3);
+    const ng_u32 high = (ng_u32)(((w0 << 32 | w1) << shift) >> 32), middle = (ng_u32)(((w1 << 32 | w2) << shift) >> 32);
+    const ng_u32 low = (ng_u32)(((w2 << 32 | w3) << shift) >> 32);
+    ng_u64 product = (ng_u64)m * middle + ((ng_u64)m * low >> 32);
+    product += (ng_u64)(m * high) << 32;
+    ng_i64 left = (ng_i64)(product & 0x3fffffffffffffffull);
+    if (left >> 61 != 0) left -= 0x4000000000000000ll;
+    const int turns = (int)(product >> 62) + (left < 0);
+    const float r = (float)((double)left * ng_f64(0x3c1921fb54442d18ull) /* pi/2 * 2^-62 */);
+    quarter = a < 0 ? -turns : turns;
+    return a < 0 ? -r : r;
+}
+//@ ng_turn
+// The nearest whole number of quarter turns and, in radians, what is left of a. CUDA's sinf and cosf have an array here,
+// and so a stack frame; with this they are within 1.5 ulps.
+NG_HELPER float ng_turn(float a, int &quarter) {
+    if (!(ng_abs(a) <= 48039.0f)) return ng_turn_far(a, quarter);
+    const float n = ng_round(a * ng_f32(0x3f22f983) /* 2/pi */);
+    quarter = (int)n;
+    float r = ng_fma(n, ng_f32(0xbfc90fda), a); /* -pi/2 in three parts */
+    r = ng_fma(n, ng_f32(0xb3a22168), r);
+    return n == 0 ? a : ng_fma(n, ng_f32(0xa7c234c4), r);
+}
+//@ ng_wave
+// The sine of r, at most an eighth of a turn, and quarters of one.
+NG_HELPER float ng_wave(float r, int quarter) {
+    const float s = r * r;
+    float even = ng_fma(ng_f32(0x37cd4000), s, ng_f32(0xbab6077d));
+    even = ng_fma(ng_fma(ng_fma(even, s, ng_f32(0x3d2aaaa8)), s, ng_f32(0xbf000000)), s, ng_f32(0x3f800000));
+    float odd = ng_fma(ng_f32(0x36405000), s, ng_f32(0xb9503486));
+    odd = ng_fma(ng_fma(odd, s, ng_f32(0x3c0888c1)), s, ng_f32(0xbe2aaaab));
+    odd = ng_fma(odd, ng_fma(r, s, 0.0f), r); // of -0 it is -0
+    const float y = quarter % 2 != 0 ? even : odd;
+    return (quarter & 2) != 0 ? -y : y;
+}
+//@ ng_sin f32
+NG_HELPER float ng_sin(float a) {
+    int quarter = 0;
+    const float r = ng_turn(a, quarter);
+    return ng_wave(r, quarter);
+}
+//@ ng_sin f64
+#if NG_DEVICE
+NG_HELPER double ng_sin(double a) { return sin(a); }
+#else
+NG_HELPER double ng_sin(double a) { return __builtin_sin(a); }
+#endif
+//@ ng_cos f32
+NG_HELPER float ng_cos(float a) {
+    int quarter = 0;
+    const float r = ng_turn(a, quarter);
+    return ng_wave(r, quarter + 1);
+}
+//@ ng_cos f64
+#if NG_DEVICE
+NG_HELPER double ng_cos(double a) { return cos(a); }
+#else
+NG_HELPER double ng_cos(double a) { return __builtin_cos(a); }
+#endif
 //@ ng_rsqrt f32
 #if NG_DEVICE
 NG_HELPER float ng_rsqrt(float a) { return rsqrtf(a); }

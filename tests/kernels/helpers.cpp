@@ -1,6 +1,6 @@
 // The kernel helpers' host bodies against references written apart from them: every 16-bit float widened, every
 // rounding of neighbours with the points about their middle narrowed, from float and from double; NaN and zeros in
-// maximum and minimum; shuffles that keep to their lanes. In: nothing. Out: the lines that tests/run.sh counts.
+// maximum and minimum; sines; shuffles that keep to their lanes. In: nothing. Out: the lines that tests/run.sh counts.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -115,6 +115,24 @@ template <typename T> static void check_extremes(const char *name) {
     }
 }
 
+// Within the two ulps that the ops' table gives them, at every exponent, of both signs.
+static void check_waves() {
+    const float inf = std::numeric_limits<float>::infinity();
+    for (ng_u64 bits = 0; bits < 0x7f800000; bits += 4999) {
+        for (ng_u32 sign = 0; sign < 2; sign++) {
+            const float x = ng_f32((ng_u32)bits | sign << 31);
+            const double waves[] = {std::sin((double)x), std::cos((double)x)}, got[] = {ng_sin(x), ng_cos(x)};
+            for (int k = 0; k < 2; k++) {
+                const float size = std::fabs((float)waves[k]);
+                const double ulp = (double)std::nextafter(size, inf) - (double)size;
+                expect(std::fabs(got[k] - waves[k]) <= 2 * ulp, k == 0 ? "sin" : "cos", x, got[k], waves[k]);
+            }
+        }
+    }
+    expect(std::signbit(ng_sin(-0.0f)), "sin", -0.0, ng_sin(-0.0f), -0.0);
+    expect(std::isnan(ng_sin(inf)) && std::isnan(ng_cos(-inf)), "sin and cos", inf, ng_sin(inf), ng_cos(-inf));
+}
+
 static void check_shuffles() {
     for (int lanes = 1; lanes <= 32; lanes *= 2) {
         for (int distance = 1; distance < 32; distance *= 2) {
@@ -137,6 +155,7 @@ int main() {
     check_format(f16);
     check_extremes<float>("the larger or smaller float");
     check_extremes<double>("the larger or smaller double");
+    check_waves();
     check_shuffles();
     std::printf("# %llu results of helpers\n", checked);
     std::printf(failed != 0 ? "[  FAILED  ] 1 test(s): %d results differ\n" : "[  PASSED  ] 1 test(s).\n", failed);

@@ -303,8 +303,9 @@ static void add_strategy(Job *job, CaseList *cases, uint32_t graph, const char *
 }
 
 /* Ops whose text has many temporaries, in each kind of kernel. */
-static const char *const costly[] = {"x ** h", "log1p(abs(x)) + erf(h)", "x // 3 + h % 0.7",
-                                     "tanh(x) * expm1(h) - x ** 1.5", "sigmoid(h) * log(abs(x) + 1) + exp2(x)"};
+static const char *const costly[] = {
+    "x ** h",           "exp(sin(h)) * cos(x)",          "log1p(abs(x)) + erf(h)",
+    "x // 3 + h % 0.7", "tanh(x) * expm1(h) - x ** 1.5", "sigmoid(h) * log(abs(x) + 1) + exp2(x)"};
 static const char *const costly_bodies[] = {"y: 'OP'", "g: 'OP', y: 'g * rsqrt(mean(g * g, -1, True) + 1e-5)'",
                                             "g: 'OP', y: 'g - mean(g, 0, True)'", "g: 'OP', y: 'layer_norm(x, w) * g'"};
 
