@@ -42,7 +42,7 @@ static const Advice calls[] = {
     {"split chunk tensor_split narrow glu", "write slices, as in x[:, :N/2] and x[:, N/2:]"},
     {"cat concat concatenate stack hstack vstack", "tensors are not joined: make each part an output"},
     {"transpose permute swapaxes moveaxis t",
-     "there are no transposes: declare the input with strides:, or reduce over the dim as it is"},
+     "dims keep their order: declare the input with strides:, or reduce over the dim as it is"},
     {"roll flip pad tril triu",
      "write it with arange, where and slices, as in where(arange(K) <= arange(Q)[:, None], x, 0)"},
     {"matmul mm bmm addmm dot vdot inner outer einsum tensordot linear conv1d conv2d",
@@ -120,7 +120,7 @@ static const Advice names[] = {
 };
 
 static const Advice attributes[] = {
-    {"T mT H", "there are no transposes: declare the input with strides:, or reduce over the dim as it is"},
+    {"T mT H", "dims keep their order: declare the input with strides:, or reduce over the dim as it is"},
     {"shape size ndim", "a dim's name is its size: write N"},
     {"dtype device", "an input's dtype stands under inputs:; cast(x, f16) makes another"},
     {"grad", "the backward graph is a graph of its own"},

@@ -33,7 +33,7 @@ static _Noreturn void refuse_keyword(Front *front, const Scope *scope, const Ast
     if (strcmp(keyword, "normalized_shape") == 0)
         gen_refuse(front, scope, place, "%s: write %s(%s)", norm_note, call->text, list);
     const char *near = ir_near_miss(front->job, keyword, params, count);
-    gen_refuse(front, scope, place, "%s has no parameter '%s'%s%s%s; its parameters are (%s)", call->text, keyword,
+    gen_refuse(front, scope, place, "%s has no parameter '%s'%s%s%s (it has %s)", call->text, keyword,
                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", list);
 }
 
@@ -143,7 +143,8 @@ static uint32_t add_dim(Front *front, uint32_t mask, const Arg *arg, uint32_t ra
         ir_stop_at(front->job, STATUS_REJECTED, place, "dim %lld is out of range for a tensor of %u dim%s",
                    (long long)arg->integer, rank, rank == 1 ? "" : "s");
     if (mask >> dim & 1)
-        ir_stop_at(front->job, STATUS_REJECTED, place, "dim %lld is given twice", (long long)arg->integer);
+        ir_stop_at(front->job, STATUS_REJECTED, place, "dim %lld is given twice: a negative one counts from the last",
+                   (long long)arg->integer);
     return mask | 1u << dim;
 }
 

@@ -27,7 +27,7 @@ static _Noreturn void refuse_name(Front *front, const Scope *scope, const char *
     if (!advice) advice = gen_name_hint(front, name, kinds, params, params ? scope->function->count : 0);
     if (!*advice)
         advice = scope ? ": a function sees its parameters, dims and scalars"
-                       : ": it is no input, scalar, dim or node of the graph";
+                       : ": no input, scalar, dim or node of the graph has it";
     gen_refuse(front, scope, place, "unknown name '%s'%s", name, advice);
 }
 
@@ -132,8 +132,8 @@ Item *gen_build_items(Front *front, const Scope *scope, const Ast *index, const 
     if (index->count == 1) ir_stop_at(front->job, STATUS_REJECTED, place, "an index needs at least one item");
     if (dots > 1) ir_stop_at(front->job, STATUS_REJECTED, place, "an index has at most one ...");
     if (reads > from->rank)
-        ir_stop_at(front->job, STATUS_REJECTED, place, "%u %s for a tensor of %u %s", reads,
-                   reads == 1 ? "index" : "indices", from->rank, from->rank == 1 ? "dim" : "dims");
+        ir_stop_at(front->job, STATUS_REJECTED, place, "%u %s for a tensor of %u %s: None makes a dim, ... leaves dims",
+                   reads, reads == 1 ? "index" : "indices", from->rank, from->rank == 1 ? "dim" : "dims");
     Item *items = IR_NEW_ARRAY(front->job, Item, index->count + from->rank);
     *count = 0;
     for (uint32_t i = 1; i < index->count; i++) {

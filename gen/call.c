@@ -186,7 +186,9 @@ static Arg call_function(Front *front, const Scope *scope, const Ast *call, cons
     Scope inner = {.caller = scope, .function = function, .call = call->place, .depth = scope ? scope->depth + 1 : 1};
     for (const Scope *at = scope; at; at = at->caller)
         if (at->function == function)
-            ir_stop_at(front->job, STATUS_REJECTED, call->place, "%s calls itself", function->name);
+            ir_stop_at(front->job, STATUS_REJECTED, call->place,
+                       "%s calls itself: a function is a formula put in the place of its call, so it ends nowhere",
+                       function->name);
     if (inner.depth > GEN_MAX_CALLS)
         ir_stop_at(front->job, STATUS_REJECTED, call->place, "functions call functions at most %d deep", GEN_MAX_CALLS);
     bool *given = IR_NEW_ARRAY(front->job, bool, function->count);
@@ -275,7 +277,8 @@ static _Noreturn void refuse_callee(Front *front, const Scope *scope, const Ast 
     const char *advice = gen_advise_call(call->text);
     if (advice && !gen_name_find(front, call->text))
         gen_refuse(front, scope, call->place, "there is no %s: %s", call->text, advice);
-    if (gen_name_find(front, call->text)) gen_refuse(front, scope, call->place, "'%s' is no function", call->text);
+    if (gen_name_find(front, call->text))
+        gen_refuse(front, scope, call->place, "'%s' is no function: a product needs *, an index [ ]", call->text);
     IR_LIST(const char *) words = {0};
     for (uint32_t op = 0; op < OP_PRIMITIVES; op++) *IR_PUSH(front->job, &words) = ir_op((Op)op)->name;
     for (uint32_t i = 0; i < REDUCTION_COUNT; i++)

@@ -62,6 +62,7 @@ static _Noreturn void refuse(Parser *parser, const char *expected) {
             advice = foreign_words[i].advice;
     if (token.kind == TOKEN_SYMBOL && strcmp(token.text, "=") == 0)
         advice = "write == to compare, and name the result by the key, as in y: x + 1";
+    if (token.kind == TOKEN_SYMBOL && strchr(")]", token.text[0])) advice = "no bracket before it is open for it";
     ir_error(parser->job, place, "expected %s, found %s%s%s", expected, describe(parser), advice ? ": " : "",
              advice ? advice : "");
     if (token.kind == TOKEN_END && is_cut(parser))

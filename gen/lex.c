@@ -125,8 +125,8 @@ static Token lex_string(Lexer *lexer) {
 static const struct {
     const char *text, *advice;
 } foreign[] = {
-    {"&&", "write & between bools"},
-    {"||", "write | between bools"},
+    {"&&", "write (a > b) & (c > d), with the brackets"},
+    {"||", "write (a > b) | (c > d), with the brackets"},
     {"<<", "shifts are not in the language"},
     {">>", "shifts are not in the language"},
     {":=", "give it a node of its own"},

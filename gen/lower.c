@@ -278,7 +278,8 @@ static uint32_t read_reshaped(Builder *build, uint32_t id, const Map *map) {
         gen_map_reshape(build->job, map, shape, arg_shape, build->extents, build->nest.axis_count, &own, &build->split);
     if (result == RESHAPE_IMPOSSIBLE)
         ir_stop_at(build->job, STATUS_UNAVAILABLE, value->place,
-                   "not generated yet: a reshape whose dims do not divide into those of its argument");
+                   "not generated yet: a reshape whose dims do not divide into those of its argument; reshape the "
+                   "input where it is made, or make the argument an output of a graph of its own");
     build->wants_split = result == RESHAPE_SPLIT;
     return build->wants_split ? IR_NONE : demand(build, value->arg[0], own);
 }
@@ -310,7 +311,8 @@ static uint32_t read_indexed(Builder *build, uint32_t id, const Map *map) {
     const Map *own = gen_map_index(build->job, map, items, value->item_count, gather.is ? &gather : NULL, rank);
     if (!own)
         ir_stop_at(build->job, STATUS_UNAVAILABLE, value->place,
-                   "not generated yet: elements that two index tensors pick at once");
+                   "not generated yet: elements that two index tensors pick at once; make the first pick an output, "
+                   "and the second a graph of its own");
     if (lower->graph->values.at[value->arg[0]].op == OP_INPUT)
         return load_tensor(build, value->arg[0], own, value->items, value->item_count);
     return demand(build, value->arg[0], own);

@@ -137,7 +137,11 @@ void gen_parse(Job *job, Unit *unit) {
     gen_read_sections(&front, root);
     build_nodes(&front);
     const Doc *outputs = gen_doc_find(root, "outputs");
-    if (!outputs || outputs->kind != DOC_MAP || outputs->size == 0)
+    if (outputs && outputs->kind != DOC_MAP)
+        ir_stop_at(job, STATUS_REJECTED, outputs->place,
+                   "outputs: expected 'NODE: DTYPE' for each, as in outputs: {y: bf16}, found a %s",
+                   outputs->kind == DOC_LIST ? "list" : "text");
+    if (!outputs || outputs->size == 0)
         ir_stop_at(job, STATUS_REJECTED, outputs ? outputs->place : root->place,
                    "the graph has no outputs: add 'outputs: {y: bf16}'");
     gen_read_outputs(&front, outputs);

@@ -25,13 +25,15 @@ static void refuse_unsupported(Job *job, const Nest *nest) {
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
         if (stmt->op == OP_PARTIAL_ACCUMULATE && !whole)
-            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: sums over rows within a row kernel");
+            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
+                       "not generated yet: sums over rows within a row kernel; --set fuse=off keeps them apart");
         if (stmt->op == OP_REDUCE) {
             if (ir_reduction(stmt->reduction)->results > 1)
                 ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: one-pass statistics");
             if (stmt->consumed != ir_nest_inner_mask(nest))
                 ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
-                           "not generated yet: a reduction over some of a row's inner axes");
+                           "not generated yet: a reduction over some of a row's inner axes; make it an output of a "
+                           "graph of its own");
         }
     }
 }

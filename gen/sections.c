@@ -13,7 +13,7 @@ void gen_check_fields(Front *front, const Doc *map, const char *const *keys, uin
         Text text = ir_text(front->job);
         for (uint32_t k = 0; k < count; k++) ir_text_format(&text, "%s%s", k ? ", " : "", keys[k]);
         const char *near = ir_near_miss(front->job, map->keys[i]->text, keys, count);
-        ir_error(front->job, map->keys[i]->place, "unknown %s '%.64s'%s%s%s: expected %s", what, map->keys[i]->text,
+        ir_error(front->job, map->keys[i]->place, "unknown %s '%.64s'%s%s%s (there are %s)", what, map->keys[i]->text,
                  near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", ir_text_string(&text));
     }
 }
@@ -68,7 +68,9 @@ void gen_read_entries(Front *front, const Doc *section, const char *name,
                       void (*read)(Front *front, const Doc *key, const Doc *item)) {
     if (!section) return;
     if (section->kind != DOC_MAP)
-        ir_stop_at(front->job, STATUS_REJECTED, section->place, "%s: expected a mapping of names", name);
+        ir_stop_at(front->job, STATUS_REJECTED, section->place,
+                   "%s: expected entries 'name: value', indented or within { }, found a %s", name,
+                   section->kind == DOC_LIST ? "list" : "text");
     for (uint32_t i = 0; i < section->size; i++) {
         Entry entry = {.front = front, .key = section->keys[i], .item = section->items[i], .read = read};
         front->depth = 0;

@@ -65,7 +65,8 @@ static void read_strides(Front *front, const Doc *doc, Tensor *tensor) {
         ir_stop_at(front->job, STATUS_REJECTED, list->place, "strides are a list of sizes, as in [ldx, 1]");
     uint32_t count = read_sizes(front, list->item, list->count, tensor->stride, list->place, "a stride");
     if (count != tensor->shape.rank)
-        ir_stop_at(front->job, STATUS_REJECTED, list->place, "%u strides for %u dims", count, tensor->shape.rank);
+        ir_stop_at(front->job, STATUS_REJECTED, list->place, "expected a stride for each of the %u dims, found %u",
+                   tensor->shape.rank, count);
     bool overflow = false;
     Poly span = ir_poly_int(front->job, 0);
     for (uint32_t i = 0; i < count; i++) {
@@ -166,8 +167,12 @@ static void read_default(Front *front, const Doc *doc, Tensor *tensor) {
     if (truth) integer = *text == 'T';
     if (kind == KIND_INT) read = read && is_integer && ir_wrap_int(tensor->dtype, integer) == integer;
     if (kind == KIND_BOOL ? !truth : !read)
-        ir_stop_at(front->job, STATUS_REJECTED, doc->place, "'%.40s' is no default for a scalar of %s", text,
-                   ir_dtype(tensor->dtype)->name);
+        ir_stop_at(front->job, STATUS_REJECTED, doc->place,
+                   "'%.40s' is no default for a scalar of %s: expected %s, or {dtype: f32, default: 0.5}", text,
+                   ir_dtype(tensor->dtype)->name,
+                   kind == KIND_BOOL  ? "True or False"
+                   : kind == KIND_INT ? "a whole number that it can hold"
+                                      : "a number, inf or nan");
     tensor->has_default = true;
     if (kind == KIND_FLOAT)
         tensor->default_float = ir_round(tensor->dtype, number);
@@ -234,7 +239,8 @@ static uint32_t find_stored(Front *front, const Doc *key, const Doc *of) {
                    key->text);
     const Symbol *taken = gen_name_find(front, key->text);
     if (taken && taken != symbol && taken->kind != SYMBOL_NODE) {
-        ir_error(front->job, key->place, "the name '%s' is taken", key->text);
+        ir_error(front->job, key->place,
+                 "the name '%s' is taken: an output that stores another node under it needs one of its own", key->text);
         ir_note(front->job, taken->place, "it is here");
         ir_stop(front->job, STATUS_REJECTED);
     }
@@ -247,7 +253,8 @@ static void read_inplace(Front *front, const Doc *doc, Tensor *tensor) {
     const Ast *base = ast->kind == AST_INDEX ? ast->item[0] : ast;
     const Symbol *symbol = base->kind == AST_NAME ? gen_name_find(front, base->text) : NULL;
     if (!symbol || symbol->kind != SYMBOL_INPUT)
-        ir_stop_at(front->job, STATUS_REJECTED, ast->place, "inplace names an input or a slice of one%s",
+        ir_stop_at(front->job, STATUS_REJECTED, ast->place,
+                   "inplace names an input or a slice of one, as in x or x[:, :N]%s",
                    base->kind == AST_NAME ? gen_name_hint(front, base->text, 1u << SYMBOL_INPUT, NULL, 0) : "");
     const Tensor *input = &front->graph->inputs.at[symbol->index];
     tensor->inplace = symbol->index;
@@ -299,7 +306,9 @@ static void check_injective(Front *front, const Tensor *tensor, Place place) {
         bool zero = ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride[i]) && stride[i] == 0;
         bool known = ir_poly_is_int(folded(front, tensor->shape.extent[i], &overflow), &extent[i]);
         if (zero && !(known && extent[i] <= 1))
-            ir_stop_at(front->job, STATUS_REJECTED, place, "an output's stride of 0 makes elements of dim %u meet", i);
+            ir_stop_at(
+                front->job, STATUS_REJECTED, place,
+                "each element of an output needs a place of its own: a stride of 0 makes elements of dim %u meet", i);
         if (!known || !ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride[i])) return;
     }
     for (uint32_t n = 0; n < tensor->shape.rank; n++) {
@@ -308,8 +317,10 @@ static void check_injective(Front *front, const Tensor *tensor, Place place) {
             if (!done[i] && (least == IR_NONE || stride[i] < stride[least])) least = i;
         done[least] = true;
         if (extent[least] > 1 && stride[least] <= reach)
-            ir_stop_at(front->job, STATUS_REJECTED, place, "the output's strides make elements of dim %u meet others",
-                       least);
+            ir_stop_at(
+                front->job, STATUS_REJECTED, place,
+                "each element of an output needs a place of its own: these strides make elements of dim %u meet others",
+                least);
         reach += (extent[least] - 1) * stride[least];
     }
 }
@@ -323,7 +334,8 @@ static bool read_accumulate(Front *front, const Doc *doc, const Tensor *tensor) 
     if (!truth && !lie) ir_stop_at(front->job, STATUS_REJECTED, doc->place, "accumulate is true or false");
     if (lie) return false;
     if (ir_dtype(tensor->dtype)->kind == KIND_BOOL)
-        ir_stop_at(front->job, STATUS_REJECTED, doc->place, "bools do not accumulate");
+        ir_stop_at(front->job, STATUS_REJECTED, doc->place,
+                   "bools do not accumulate: give the output a dtype of numbers");
     if (tensor->inplace != IR_NONE)
         ir_stop_at(front->job, STATUS_REJECTED, doc->place,
                    "an output accumulates or is in place: to add to '%s', add it in the node",

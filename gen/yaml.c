@@ -59,8 +59,9 @@ static bool is_printable(const unsigned char *at, uint32_t length) {
 static _Noreturn void refuse_character(Reader *reader, const unsigned char *at, Place place) {
     uint32_t code = place.count == 1 ? at[0] : place.count == 2 ? at[0] & 0x1fu : at[0] & 0x0fu;
     for (uint32_t i = 1; i < place.count; i++) code = code << 6 | (at[i] & 0x3fu);
-    if (code < 0x80) ir_stop_at(reader->job, STATUS_REJECTED, place, "control character 0x%02x is not allowed", code);
-    ir_stop_at(reader->job, STATUS_REJECTED, place, "character U+%04X is not allowed", code);
+    if (code < 0x80)
+        ir_stop_at(reader->job, STATUS_REJECTED, place, "control character 0x%02x is not allowed: remove it", code);
+    ir_stop_at(reader->job, STATUS_REJECTED, place, "character U+%04X is not allowed: remove it", code);
 }
 
 static void scan_characters(Reader *reader, size_t first) {
@@ -69,8 +70,10 @@ static void scan_characters(Reader *reader, size_t first) {
     for (size_t at = first; at < reader->count;) {
         uint32_t length = utf8_length(bytes + at, reader->count - at);
         Place place = {(uint32_t)at, 1};
-        if (length == 0) ir_stop_at(reader->job, STATUS_REJECTED, place, "byte 0x%02x is not UTF-8", bytes[at]);
-        if (bytes[at] == 0) ir_stop_at(reader->job, STATUS_REJECTED, place, "a NUL byte is not text");
+        if (length == 0)
+            ir_stop_at(reader->job, STATUS_REJECTED, place, "byte 0x%02x is not UTF-8: save the file as UTF-8",
+                       bytes[at]);
+        if (bytes[at] == 0) ir_stop_at(reader->job, STATUS_REJECTED, place, "a NUL byte is not text: remove it");
         if (!is_printable(bytes + at, length)) refuse_character(reader, bytes + at, (Place){(uint32_t)at, length});
         if (characters++ % STEP == 0) *IR_PUSH(reader->job, &reader->bytes_at) = (uint32_t)at;
         at += length;
@@ -139,8 +142,8 @@ static const struct {
     {"mapping keys are not allowed", "'? ' begins a YAML key: quote the expression"},
     {"did not find expected alphabetic or numeric", "'*' and '&' begin YAML aliases and anchors: no expression can "
                                                     "begin with them"},
-    {"did not find expected ',' or '}'", "expected ',' or '}' in a map"},
-    {"did not find expected ',' or ']'", "expected ',' or ']' in a list"},
+    {"did not find expected ',' or '}'", "expected ',' or '}' in a map: a bracket or quote before it may be open"},
+    {"did not find expected ',' or ']'", "expected ',' or ']' in a list: a bracket or quote before it may be open"},
     {"did not find expected key", "expected another 'name: value' of the same indentation"},
     {"did not find expected <document start>", "expected the end of the file: a graph file is one YAML mapping"},
     {"did not find expected node content", "expected a value"},
@@ -165,7 +168,8 @@ static uint32_t name_before(const Reader *reader, uint32_t at) {
 
 static _Noreturn void refuse_simple_key(Reader *reader, uint32_t at) {
     refuse_long_name(reader, at);
-    ir_stop_at(reader->job, STATUS_REJECTED, point(reader, at), "expected 'name: value' on one line");
+    ir_stop_at(reader->job, STATUS_REJECTED, point(reader, at),
+               "expected 'name: value' on one line, the name at the indentation of its neighbours");
 }
 
 static _Noreturn void refuse_yaml(Reader *reader) {
@@ -238,12 +242,14 @@ static void check_keys(Reader *reader, const Doc *map) {
         keys[i] = (Key){map->keys[i], i};
         /* all keys below size are there. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         if (map->keys[i]->style == DOC_PLAIN && strcmp(map->keys[i]->text, "<<") == 0)
-            ir_stop_at(reader->job, STATUS_REJECTED, map->keys[i]->place, "merge keys are not allowed in a graph file");
+            ir_stop_at(reader->job, STATUS_REJECTED, map->keys[i]->place,
+                       "merge keys are not allowed in a graph file: write the entries out");
     }
     if (map->size > 1) qsort(keys, map->size, sizeof *keys, compare_keys);
     for (uint32_t i = 1; i < map->size; i++) {
         if (strcmp(keys[i - 1].doc->text, keys[i].doc->text) != 0) continue;
-        ir_error(reader->job, keys[i].doc->place, "the key '%.64s' is already there", keys[i].doc->text);
+        ir_error(reader->job, keys[i].doc->place,
+                 "the key '%.64s' is already there: rename one of the two, or remove it", keys[i].doc->text);
         ir_note(reader->job, keys[i - 1].doc->place, "the first one");
     }
 }
@@ -287,9 +293,10 @@ static void open_level(Reader *reader, Doc *doc) {
 
 static void refuse_marks(Reader *reader, Place place, const yaml_char_t *anchor, const yaml_char_t *tag) {
     if (anchor)
-        ir_stop_at(reader->job, STATUS_REJECTED, place, "anchors (&%.64s) are not allowed in a graph file",
+        ir_stop_at(reader->job, STATUS_REJECTED, place,
+                   "anchors (&%.64s) are not allowed in a graph file: write the value where it is used",
                    (const char *)anchor);
-    if (tag) ir_stop_at(reader->job, STATUS_REJECTED, place, "tags (!) are not allowed in a graph file");
+    if (tag) ir_stop_at(reader->job, STATUS_REJECTED, place, "tags (!) are not allowed in a graph file: leave it out");
 }
 
 static Doc *scalar_of(Reader *reader, Place place) {
@@ -297,7 +304,8 @@ static Doc *scalar_of(Reader *reader, Place place) {
     Doc *doc = IR_NEW(reader->job, Doc);
     *doc = (Doc){.kind = DOC_SCALAR, .place = place, .count = event->data.scalar.length};
     doc->text = ir_copy_text(reader->job, (const char *)event->data.scalar.value, doc->count);
-    if (strlen(doc->text) != doc->count) ir_stop_at(reader->job, STATUS_REJECTED, place, "a NUL byte is not text");
+    if (strlen(doc->text) != doc->count)
+        ir_stop_at(reader->job, STATUS_REJECTED, place, "a NUL byte is not text: remove it");
     yaml_scalar_style_t style = event->data.scalar.style;
     doc->style = style == YAML_PLAIN_SCALAR_STYLE           ? DOC_PLAIN
                  : style == YAML_SINGLE_QUOTED_SCALAR_STYLE ? DOC_SINGLE
@@ -312,7 +320,9 @@ static void take_event(Reader *reader) {
     Place first = point(reader, place.start);
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
-        if (reader->root) ir_stop_at(reader->job, STATUS_REJECTED, first, "a second document begins here");
+        if (reader->root)
+            ir_stop_at(reader->job, STATUS_REJECTED, first,
+                       "a second document begins here: a graph file is one, without ---");
         break;
     case YAML_ALIAS_EVENT:
         ir_stop_at(reader->job, STATUS_REJECTED, place,

@@ -12,7 +12,10 @@ Graph *ir_graph_create(Job *job, const char *name) {
 
 uint32_t ir_graph_add(Job *job, Graph *graph, Op op, DType dtype, Place place) {
     if (graph->values.count >= IR_MAX_NODES) {
-        ir_stop_at(job, STATUS_REJECTED, place, "the graph has more than %d values", IR_MAX_NODES);
+        ir_stop_at(
+            job, STATUS_REJECTED, place,
+            "a graph has at most %d values once composites and functions are written out: divide it into several",
+            IR_MAX_NODES);
     }
     Value *value = IR_PUSH(job, &graph->values);
     value->op = op;
@@ -104,11 +107,12 @@ static void check_shape(Job *job, const Graph *graph, const Shape *shape, Place 
     for (uint32_t i = 0; i < shape->rank; i++) {
         int64_t extent;
         if (ir_poly_is_int(fold(job, graph, shape->extent[i], &overflow), &extent) && extent < 0) {
-            ir_stop_at(job, STATUS_REJECTED, place, "dim %u has a negative extent, %lld", i, (long long)extent);
+            ir_stop_at(job, STATUS_REJECTED, place, "dim %u has the extent %lld: an extent is at least 0", i,
+                       (long long)extent);
         }
     }
     count_elements(job, graph, shape, &overflow);
-    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "a tensor of 2^62 elements or more");
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "a tensor has fewer than 2^62 elements");
 }
 
 /* ---- constants, ops, casts ---- */
@@ -165,6 +169,24 @@ static void note_equal_numbers(Job *job, const Graph *graph, const uint32_t *arg
     ir_note(job, place, "the numbers are equal now, but -D may change a dim: write the same name, or reshape");
 }
 
+/* A shape that would meet another's first dims: says that dims meet from the last. */
+static void note_leading_dims(Job *job, const Graph *graph, const uint32_t *args, uint32_t arity, Place place) {
+    for (uint32_t i = 0; i < arity; i++)
+        for (uint32_t k = 0; k < arity; k++) {
+            const Shape *small = &graph->values.at[args[i]].shape, *large = &graph->values.at[args[k]].shape;
+            bool leads = small->rank > 0 && small->rank < large->rank;
+            for (uint32_t d = 0; leads && d < small->rank; d++)
+                leads = ir_poly_equal(small->extent[d], large->extent[d]);
+            if (!leads) continue;
+            const char *name = graph->values.at[args[i]].name;
+            Text index = ir_text(job);
+            for (uint32_t d = small->rank; d < large->rank; d++) ir_text_put(&index, ", None");
+            ir_note(job, place, "dims meet from the last one: %s[...%s] meets the first", name ? name : "x",
+                    ir_text_string(&index));
+            return;
+        }
+}
+
 uint32_t ir_graph_op(Job *job, Graph *graph, Op op, const uint32_t *args, Place place) {
     uint32_t arity = ir_op(op)->arity, used[3];
     DType operands[3], result;
@@ -176,6 +198,7 @@ uint32_t ir_graph_op(Job *job, Graph *graph, Op op, const uint32_t *args, Place 
         for (uint32_t k = 0; k < arity; k++) {
             ir_note(job, graph->values.at[args[k]].place, "this is %s", type_text(job, graph, args[k]));
         }
+        note_leading_dims(job, graph, args, arity, place);
         note_equal_numbers(job, graph, args, arity, place);
         ir_stop(job, STATUS_REJECTED);
     }
@@ -199,8 +222,8 @@ uint32_t ir_graph_reduce(Job *job, Graph *graph, Reduction reduction, uint32_t a
     DType dtype = ir_compute_dtype(graph->values.at[arg].dtype);
     bool logic = reduction == REDUCTION_ANY || reduction == REDUCTION_ALL;
     if (logic && dtype != DTYPE_BOOL) {
-        ir_stop_at(job, STATUS_REJECTED, place, "%s takes bool, found %s", ir_reduction(reduction)->language,
-                   type_text(job, graph, arg));
+        ir_stop_at(job, STATUS_REJECTED, place, "%s takes bool, as in %s(x > 0), found %s",
+                   ir_reduction(reduction)->language, ir_reduction(reduction)->language, type_text(job, graph, arg));
     }
     if (!logic && dtype == DTYPE_BOOL) {
         dtype = DTYPE_I64;
@@ -230,14 +253,16 @@ static void require_order(Job *job, const Graph *graph, Poly low, Poly high, Pla
     bool overflow = false;
     int64_t gap;
     Poly difference = fold(job, graph, ir_poly_sub(job, high, low, &overflow), &overflow);
-    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "an index of 2^62 or more");
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "an index must stay below 2^62");
     if (!ir_poly_is_int(difference, &gap) || gap >= 0) return;
+    if (low.count == 0) ir_stop_at(job, STATUS_REJECTED, place, "%s: it is %s", what, poly_text(job, graph, high));
     ir_stop_at(job, STATUS_REJECTED, place, "%s: %s is above %s", what, poly_text(job, graph, low),
                poly_text(job, graph, high));
 }
 
 static void push_extent(Job *job, Shape *shape, Poly extent, Place place) {
-    if (shape->rank == IR_MAX_RANK) ir_stop_at(job, STATUS_REJECTED, place, "more than %d dims", IR_MAX_RANK);
+    if (shape->rank == IR_MAX_RANK)
+        ir_stop_at(job, STATUS_REJECTED, place, "a tensor has at most %d dims, found more", IR_MAX_RANK);
     shape->extent[shape->rank++] = extent;
 }
 
@@ -255,7 +280,7 @@ static void apply_item(Job *job, const Graph *graph, const Item *item, Poly exte
         break;
     case ITEM_AT:
         require_order(job, graph, zero, item->start, place, "an index below 0");
-        require_order(job, graph, ir_poly_add(job, item->start, one, &overflow), extent, place,
+        require_order(job, graph, item->start, ir_poly_sub(job, extent, one, &overflow), place,
                       "an index beyond its dim");
         break;
     case ITEM_GATHER: {
@@ -269,7 +294,7 @@ static void apply_item(Job *job, const Graph *graph, const Item *item, Poly exte
         break;
     }
     }
-    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "an index of 2^62 or more");
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "an index must stay below 2^62");
 }
 
 uint32_t ir_graph_index(Job *job, Graph *graph, uint32_t arg, const Item *items, uint32_t count, Place place) {
@@ -279,7 +304,8 @@ uint32_t ir_graph_index(Job *job, Graph *graph, uint32_t arg, const Item *items,
         bool reads = items[i].kind != ITEM_NEW_AXIS;
         IR_REQUIRE(job, !reads || dim < from.rank);
         if (items[i].kind == ITEM_GATHER && gathers++) {
-            ir_stop_at(job, STATUS_REJECTED, place, "more than one integer tensor in one index");
+            ir_stop_at(job, STATUS_REJECTED, place,
+                       "an index takes one integer tensor, found more");
         }
         apply_item(job, graph, &items[i], reads ? from.extent[dim] : (Poly){0, NULL}, &shape, place);
         dim += reads;
@@ -302,7 +328,7 @@ uint32_t ir_graph_reshape(Job *job, Graph *graph, uint32_t arg, const Shape *sha
     bool overflow = false;
     Poly before = count_elements(job, graph, &graph->values.at[arg].shape, &overflow);
     Poly after = count_elements(job, graph, shape, &overflow);
-    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "a tensor of 2^62 elements or more");
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "a tensor has fewer than 2^62 elements");
     check_shape(job, graph, shape, place);
     if (!ir_poly_equal(before, after)) {
         ir_error(job, place, "reshape changes the number of elements, from %s to %s", poly_text(job, graph, before),

@@ -66,7 +66,7 @@ static Status make_span(const RtProgram *program, uint32_t index, const RtScratc
             !evaluate(program, scratch, tensor->stride[d], &span->stride[d]))
             return refuse_overflow(why, "an extent or stride", tensor->name);
         if (span->extent[d] < 0) {
-            rt_say(why, "extent %u of %s is %lld", d, tensor->name, (long long)span->extent[d]);
+            rt_say(why, "extent %u of %s is %lld: an extent is at least 0", d, tensor->name, (long long)span->extent[d]);
             return STATUS_USAGE;
         }
     }
@@ -333,7 +333,7 @@ Status rt_program_check_tensors(const RtProgram *program, const ng_args *args, i
         return STATUS_UNAVAILABLE;
     }
     if (args->flags) {
-        rt_say(why, "unknown flags 0x%x", args->flags);
+        rt_say(why, "flags is 0x%x and must be 0", args->flags);
         return STATUS_USAGE;
     }
     Status status = rt_program_sizes(program, args->dims, words, scratch, why);

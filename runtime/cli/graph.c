@@ -13,7 +13,7 @@ int cli_arch(Cli *cli) {
     if (!strcmp(text, "native")) {
         ng_device device = {.size = sizeof device};
         if (ng_device_query(0, &device) != NG_OK || device.kind != NG_DEVICE_CUDA)
-            cli_fail(cli, NG_NO_DEVICE, "--arch=native: no GPU here");
+            cli_fail(cli, NG_NO_DEVICE, "--arch=native: there is no GPU here; name one, as in --arch=sm_90");
         return device.arch;
     }
     int64_t arch;

@@ -165,8 +165,8 @@ static void refusals(void **unused) {
                                     {slice_reversed, "ends before it starts"},
                                     {at_beyond, "beyond its dim"},
                                     {gather_by_floats, "integer tensor"},
-                                    {two_gathers, "more than one integer tensor"},
-                                    {seven_dims, "more than 6 dims"},
+                                    {two_gathers, "an index takes one integer tensor, found more"},
+                                    {seven_dims, "a tensor has at most 6 dims, found more"},
                                     {other_count, "from 768*M to 767*M"},
                                     {too_large, "2^62"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -59,6 +59,7 @@ static void test_notes(void **state) {
         {NODE("x + v"), "this is bf16[M, N]"},
         {NODE("x + v"), "this is f32[M]"},
         {NODE("x + z"), "the numbers are equal now"},
+        {NODE("x + v"), "dims meet from the last one: v[..., None] meets the first"},
         {NODE("x +  # c"), "' #' begins a comment here, which cuts the expression"},
         {NODE("x[0] + qq(x)\nfunctions:\n  qq(a): a + zz"), "in this call of qq"},
         {NODE("layer_norm(x, v)"), "layer_norm(x, weight=None, bias=None, eps=1e-5, dim=-1): "},
