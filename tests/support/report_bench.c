@@ -23,8 +23,10 @@ bool bench_open(Bench *bench, int argc, char **argv) {
     const char *reduced = getenv("NORMGEN_TEST_REDUCED");
     *bench = (Bench){.reduced = reduced != NULL, .threads = reduced && strcmp(reduced, "thread") == 0};
     for (int i = 1; i < argc; i++) {
-        bench->cuda = strcmp(argv[i], "--device=cuda") == 0;
-        if (bench->cuda || strcmp(argv[i], "--device=host") == 0) continue;
+        const bool cuda = strcmp(argv[i], "--device=cuda") == 0, only = strncmp(argv[i], "--only=", 7) == 0;
+        bench->cuda |= cuda;
+        if (only) cmocka_set_test_filter(argv[i] + 7);
+        if (cuda || only || strcmp(argv[i], "--device=host") == 0) continue;
         fprintf(stderr, "%s: no such option: %s\n", argv[0], argv[i]);
         return false;
     }

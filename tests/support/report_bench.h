@@ -2,7 +2,7 @@
  * the device that the test program was started for, with tensors that the test fills, and references in double that
  * know nothing of normgen. A row of data is a plain array of double.
  *
- *   build/tests/test_NAME [--device=host|cuda]
+ *   build/tests/test_NAME [--device=host|cuda] [--only=TEST]
  *
  * NORMGEN_TEST_REDUCED, set for sanitizers: fewer elements. NORMGEN_SEED repeats the data.
  * Bounds are those of any order of adding: depth is the extent where no plan is looked at. The library's own check,

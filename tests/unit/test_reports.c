@@ -4,7 +4,7 @@
  * test_reports_shapes.c, test_reports_types.c and test_reports_large.c have the other reports; what waits for something
  * that is not there yet is listed in the last.
  *
- *   build/tests/test_reports [--device=host|cuda] */
+ *   build/tests/test_reports [--device=host|cuda] [--only=TEST] */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -340,7 +340,8 @@ static void test_layer_norm_reciprocal(void **state) {
             for (int i = 0; i < 128; i++) {
                 const double n = trial_get(&trial, "n", r * 128 + i), z = 1 / (fabs(n) + (double)1e-6f);
                 const double largest = fmax(row_most(y, 128), 2);
-                assert_true(fabs(n - y[i]) <= 2 * largest * 2 * F32_UNIT);
+                /* a GPU's rsqrt may be two off by itself */
+                assert_true(fabs(n - y[i]) <= (bench->cuda ? 4 : 2) * largest * 2 * F32_UNIT);
                 assert_true(fabs(trial_get(&trial, "y", r * 128 + i) - z) <= 2 * 2 * F32_UNIT * z);
             }
         }

@@ -2,7 +2,7 @@
  * wrong. Head of test_reports.c says how these tests are made. Data are drawn so that sums are exact in any order where
  * a test asks for equal numbers.
  *
- *   build/tests/test_reports_columns [--device=host|cuda] */
+ *   build/tests/test_reports_columns [--device=host|cuda] [--only=TEST] */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Mixed dtypes, fp8, wanted fusions and what compilers make of a kernel, from public reports. Head of test_reports.c
  * says how these tests are made.
  *
- *   build/tests/test_reports_types [--device=host|cuda] */
+ *   build/tests/test_reports_types [--device=host|cuda] [--only=TEST] */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -284,7 +284,7 @@ static void test_long_rows(void **state) {
     Bench none = {.random = bench->random};
     assert_int_equal(ng_context_create(&options, &none.context, NULL), NG_OK);
     for (size_t i = 0; i < 24; i++) {
-        if (i >= 18 && i & 1) continue; /* 32768 columns of f32 alone */
+        if (i == 23) continue; /* softmax of 32768 bf16 columns spills 32 bytes yet */
         Trial trial = trial_open(&none, NULL,
                                  "dims: {M: any, N: %d}\ninputs: {x: '%s[M, N]', r: '%s[M, N]', w: 'f32[N]'}\n"
                                  "nodes: {h: x + r, y: '%s'}\noutputs: {y: %s, h: %s}",
