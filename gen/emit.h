@@ -70,7 +70,15 @@ const char *gen_row_load_text(Emitter *e, const Stmt *load); /* one element */
 bool gen_has_lanes(const Phase *phase);                      /* something is done for each element */
 /* Whether a row store may write what other threads of the row still have to load. */
 bool gen_row_stores_race(const Emitter *e);
-uint32_t gen_slots_offset(const Emitter *e, uint32_t id); /* of a reduction, in shared memory */
+
+/* ---- reductions (gen/emit_reduce.c) ---- */
+
+void gen_emit_accumulators(Emitter *e, Text *out, int indent);
+void gen_emit_reduce(Emitter *e, Text *out, int indent, uint32_t id); /* what an element adds */
+void gen_emit_pair_lanes(Emitter *e, Text *out, int indent);          /* an access's elements, for pairs */
+void gen_emit_pair_adds(Emitter *e, Text *out, int indent);           /* what an access adds to pairs */
+void gen_emit_combine(Emitter *e, Text *out, int indent);             /* the row's threads */
+uint32_t gen_slots_offset(const Emitter *e, uint32_t id);             /* of a reduction, in shared memory */
 
 /* ---- heads and entries (gen/emit_head.c) ---- */
 

@@ -163,10 +163,12 @@ static void fill_before(Emitter *e, Text *out, int indent) {
         ir_text_format(out, "%*s%s %s[VECTOR]%s;\n", indent, "", gen_compute_type(buf_of(e, store)->dtype),
                        gen_place_name(e, 'o', phase->stores.at[i]), e->tail ? " = {}" : "");
     }
+    gen_emit_pair_lanes(e, out, indent);
 }
 
 static void fill_after(Emitter *e, Text *out, int indent) {
     const StmtList *stores = &phase_now(e)->stores;
+    gen_emit_pair_adds(e, out, indent);
     for (uint32_t i = 0; i < stores->count; i++) {
         const Stmt *store = stmt_at(e, stores->at[i]);
         if (is_lanewise(e, store)) continue;
@@ -208,28 +210,10 @@ static void put_value(Emitter *e, Text *out, int indent, uint32_t id) {
     if (kept && !fetch) ir_text_format(out, "%*s%s = %s;\n", indent, "", place, name);
 }
 
-/* Column: one for each lane. */
-static const char *accumulator(Emitter *e, uint32_t id) {
-    return ir_format(e->job, gen_by_columns(strategy(e)) ? "acc%u[v]" : "acc%u", id);
-}
-
-static void put_reduce(Emitter *e, Text *out, int indent, uint32_t id) {
-    const Stmt *stmt = stmt_at(e, id), *arg = stmt_at(e, stmt->arg[0]);
-    const char *acc = accumulator(e, id), *text;
-    bool floats = ir_compute_dtype(stmt->dtype) == DTYPE_F32 || ir_compute_dtype(stmt->dtype) == DTYPE_F64;
-    if (stmt->reduction == REDUCTION_ADD && floats && arg->op == OP_MUL && arg->dtype == stmt->dtype) {
-        text = ir_format(e->job, "ng_fma(%s, %s, %s)", gen_operand(e, arg->arg[0], stmt->dtype),
-                         gen_operand(e, arg->arg[1], stmt->dtype), acc);
-    } else {
-        text = gen_combine(e->job, stmt->reduction, stmt->dtype, acc, gen_operand(e, stmt->arg[0], stmt->dtype));
-    }
-    ir_text_format(out, "%*s%s = %s;%s\n", indent, "", acc, text, gen_remark(e, stmt));
-}
-
 static void fill_lanes(Emitter *e, Text *out, int indent) {
     const Phase *phase = phase_now(e);
     for (uint32_t i = 0; i < phase->stmts.count; i++) put_value(e, out, indent, phase->stmts.at[i]);
-    for (uint32_t i = 0; i < phase->reduces.count; i++) put_reduce(e, out, indent, phase->reduces.at[i]);
+    for (uint32_t i = 0; i < phase->reduces.count; i++) gen_emit_reduce(e, out, indent, phase->reduces.at[i]);
     for (uint32_t i = 0; i < phase->stores.count; i++) {
         const Stmt *store = stmt_at(e, phase->stores.at[i]);
         if (is_lanewise(e, store)) {
@@ -313,8 +297,6 @@ static void fill_row(Emitter *e, Text *out, int indent) {
     if (strategy(e) != STRATEGY_POINTWISE) fill_row_stores(e, out, indent);
 }
 
-/* ---- reductions ---- */
-
 static void fill_declare(Emitter *e, Text *out, int indent) {
     const Phase *phase = phase_now(e);
     if (strategy(e) == STRATEGY_ROW_REGISTERS) fill_packs(e, out, indent);
@@ -324,75 +306,7 @@ static void fill_declare(Emitter *e, Text *out, int indent) {
             ir_text_format(out, "%*s%s %s[CHUNKS][VECTOR]%s;\n", indent, "", gen_compute_type(stmt_at(e, id)->dtype),
                            gen_place_name(e, 'k', id), start_text(e));
     }
-    for (uint32_t i = 0; i < phase->reduces.count; i++) {
-        const Stmt *stmt = stmt_at(e, phase->reduces.at[i]);
-        const char *type = gen_compute_type(stmt->dtype), *acc = accumulator(e, phase->reduces.at[i]);
-        const char *identity = gen_identity_text(e->job, stmt->reduction, stmt->dtype);
-        if (gen_by_columns(strategy(e)))
-            ir_text_format(out, "%*s%s acc%u[VECTOR];\n#pragma unroll\n%*sfor (int v = 0; v < VECTOR; v++) %s = %s;\n",
-                           indent, "", type, phase->reduces.at[i], indent, "", acc, identity);
-        else
-            ir_text_format(out, "%*s%s %s = %s;\n", indent, "", type, acc, identity);
-    }
-}
-
-uint32_t gen_slots_offset(const Emitter *e, uint32_t id) {
-    const char *name = ir_format(e->job, "slots%u", id);
-    for (uint32_t i = 0; i < e->step->slice_count; i++)
-        if (strcmp(e->step->slices[i].name, name) == 0) return e->step->slices[i].offset;
-    IR_BREACH(e->job, "reduction %u has no slots", id);
-}
-
-/* A butterfly within the warp; then every thread adds up the warps' slots in one order. */
-static void fill_combine(Emitter *e, Text *out, int indent) {
-    const StmtList *reduces = &phase_now(e)->reduces;
-    const Tile *tile = &e->step->tile;
-    int lanes = tile->row_threads < 32 ? tile->row_threads : 32;
-    if (reduces->count == 0) return;
-    if (gen_by_columns(strategy(e))) {
-        gen_emit_column_combine(e, out, indent);
-        return;
-    }
-    if (lanes > 1) {
-        ir_text_format(out, "#pragma unroll\n%*sfor (int distance = %d; distance > 0; distance /= 2) {\n", indent, "",
-                       lanes / 2);
-        for (uint32_t i = 0; i < reduces->count; i++) {
-            const Stmt *stmt = stmt_at(e, reduces->at[i]);
-            const char *acc = accumulator(e, reduces->at[i]), *other = ir_format(e->job, "other%u", reduces->at[i]);
-            ir_text_format(out, "%*sconst %s %s = ng_shuffle_xor(%d, %s, distance, %d);\n", indent + 4, "",
-                           gen_compute_type(stmt->dtype), other, e->site++, acc, lanes);
-            ir_text_format(out, "%*s%s = %s;\n", indent + 4, "", acc,
-                           gen_combine(e->job, stmt->reduction, stmt->dtype, acc, other));
-        }
-        ir_text_format(out, "%*s}\n", indent, "");
-    }
-    bool slots = tile->row_threads > 32;
-    for (uint32_t i = 0; slots && i < reduces->count; i++) {
-        uint32_t id = reduces->at[i];
-        const char *type = gen_compute_type(stmt_at(e, id)->dtype);
-        ir_text_format(out, "%*s%s *const slots%u = ng_shared<%s>(%u) + slot * (ROW_THREADS / 32);\n", indent, "", type,
-                       id, type, gen_slots_offset(e, id));
-        ir_text_format(out, "%*sif (t %% 32 == 0) slots%u[t / 32] = %s;\n", indent, "", id, accumulator(e, id));
-    }
-    if (slots) ir_text_format(out, "%*sng_barrier(%d);\n", indent, "", e->site++);
-    for (uint32_t i = 0; i < reduces->count; i++) {
-        uint32_t id = reduces->at[i];
-        const Stmt *stmt = stmt_at(e, id);
-        const char *name = gen_value_name(e, id), *type = gen_compute_type(stmt->dtype);
-        if (!slots) {
-            ir_text_format(out, "%*sconst %s %s = %s;\n", indent, "", type, name, accumulator(e, id));
-            continue;
-        }
-        ir_text_format(out, "%*s%s %s = slots%u[0];\n#pragma unroll\n", indent, "", type, name, id);
-        ir_text_format(out, "%*sfor (int w = 1; w < ROW_THREADS / 32; w++) %s = %s;\n", indent, "", name,
-                       gen_combine(e->job, stmt->reduction, stmt->dtype, name, ir_format(e->job, "slots%u[w]", id)));
-    }
-    for (uint32_t i = 0; i < reduces->count; i++) {
-        const Stmt *stmt = stmt_at(e, reduces->at[i]);
-        if (stmt->op != OP_PARTIAL_ACCUMULATE) continue;
-        ir_text_format(out, "%*sif (live && t == 0) ng_write(%s, %s);\n", indent, "",
-                       gen_address(e, stmt->access, false), gen_value_name(e, reduces->at[i]));
-    }
+    gen_emit_accumulators(e, out, indent);
 }
 
 bool gen_has_lanes(const Phase *phase) { return phase->stmts.count + phase->reduces.count + phase->stores.count > 0; }
@@ -460,7 +374,7 @@ static void region_fill(void *state, const char *name, Text *out, int indent) {
         {"before", fill_before},
         {"lanes", fill_lanes},
         {"after", fill_after},
-        {"combine", fill_combine},
+        {"combine", gen_emit_combine},
         {"unroll", fill_unroll},
         {"turn", fill_turn},
         {"tail", fill_tail},

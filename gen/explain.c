@@ -291,6 +291,7 @@ void gen_explain(Text *text, const Unit *unit, bool json) {
     tell_reports(&e, "partial", "splits");
     tell_reports(&e, "fuse", "fusions");
     tell_reports(&e, "cut", "cuts");
+    tell_reports(&e, "pair", "pairs");
     tell_other_choices(&e);
     gen_tell_close(&tell, false);
     ir_text_bytes(text, tell.out.bytes, tell.out.count);

@@ -123,6 +123,7 @@ void gen_classify(Job *job, Unit *unit);
 void gen_partial(Job *job, Unit *unit);
 void gen_fuse(Job *job, Unit *unit); /* may run again after a pass that changed nests */
 void gen_cut(Job *job, Unit *unit);
+void gen_pair(Job *job, Unit *unit);
 void gen_schedule(Job *job, Unit *unit);
 /* Makes unit->plan of one nest alone: for asking whether it can be planned so. */
 void gen_schedule_nest(Job *job, Unit *unit, uint32_t nest);

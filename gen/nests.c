@@ -247,8 +247,7 @@ uint32_t gen_stored_value(const Prog *prog, const Nest *a, const Nest *b, const 
     return store->arg[0];
 }
 
-/* Adds a statement of `from`, whose earlier ones have become those of id. */
-static uint32_t add_stmt(Job *job, Nest *to, const Nest *from, Stmt stmt, const uint32_t *id) {
+uint32_t gen_nest_add_from(Job *job, Nest *to, const Nest *from, Stmt stmt, const uint32_t *id) {
     for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
     if (stmt.access != IR_NONE) {
         Access access = from->accesses.at[stmt.access];
@@ -265,7 +264,7 @@ static void add_stmts(Job *job, const Prog *prog, Nest *to, const Nest *from, co
     for (uint32_t i = 0; i < from->stmts.count; i++) {
         const Stmt *stmt = &from->stmts.at[i];
         uint32_t value = first && stmt->op == OP_LOAD ? gen_stored_value(prog, first, from, stmt) : IR_NONE;
-        id[i] = value != IR_NONE ? first_id[value] : add_stmt(job, to, from, *stmt, id);
+        id[i] = value != IR_NONE ? first_id[value] : gen_nest_add_from(job, to, from, *stmt, id);
     }
 }
 
@@ -285,7 +284,7 @@ static void put_in_place_last(Job *job, const Prog *prog, Nest *nest) {
         for (uint32_t i = 0; i < old.stmts.count; i++) {
             bool last = is_in_place(prog, &old, &old.stmts.at[i]);
             if (q == phases ? last : !last || phase[i] != q) continue;
-            id[i] = add_stmt(job, nest, &old, old.stmts.at[i], id);
+            id[i] = gen_nest_add_from(job, nest, &old, old.stmts.at[i], id);
         }
     }
 }

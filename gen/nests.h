@@ -56,6 +56,8 @@ bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b);
 
 /* The value that a stores where b's load reads a tmp, or IR_NONE. */
 uint32_t gen_stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load);
+/* Adds a statement of `from`, whose earlier ones have become those of id. */
+uint32_t gen_nest_add_from(Job *job, Nest *to, const Nest *from, Stmt stmt, const uint32_t *id);
 /* Two nests of equal axes in one, a's statements first; what b loads of a's tmps is the value itself. */
 Nest gen_join_nests(Job *job, const Prog *prog, const Nest *a, const Nest *b);
 

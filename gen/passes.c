@@ -16,6 +16,8 @@ const Pass gen_passes[] = {
     {"fuse", PASS_PROG, "joins nests that read the same or each other's results", gen_fuse},
     {"cut", PASS_PROG, "stores what costs more bytes to compute again in a later nest; parts nests that are too long",
      gen_cut},
+    {"pair", PASS_PROG,
+     "amax with its sum of exponentials, mean with its sum of squares, in one pass over streamed rows", gen_pair},
     {"schedule", PASS_PLAN, "nests to kernels: strategy, tile, phases, guards, grid", gen_schedule},
     {"emit", PASS_SOURCE, "the plan as CUDA C, with a launcher", gen_emit},
 };
@@ -66,6 +68,12 @@ static bool same_reduction(const Unit *unit, const Value *a, const Value *b) {
            unit->stands_for[a->arg[0]] == unit->stands_for[b->arg[0]];
 }
 
+/* In combines that err by half an ulp, as adds do. */
+static uint32_t chain_of(const Stmt *stmt, uint32_t length) {
+    double ulps = ir_reduction(stmt->reduction)->ulps, longest = ulps > 0.5 ? length * (ulps / 0.5) : length;
+    return longest < UINT32_MAX ? (uint32_t)longest : 0;
+}
+
 /* Sums in parts: the chain of a part, then that of the parts. */
 static void add_depths(Job *job, const Unit *unit, bool finalize, const int64_t *dims, const int64_t *parts,
                        uint32_t *depth) {
@@ -79,11 +87,12 @@ static void add_depths(Job *job, const Unit *unit, bool finalize, const int64_t 
         for (uint32_t i = 0; i < nest->stmts.count; i++) {
             const Stmt *stmt = &nest->stmts.at[i];
             if ((stmt->op != OP_REDUCE && stmt->op != OP_PARTIAL_ACCUMULATE) || stmt->value >= count) continue;
-            if (finalize && depth[stmt->value] && length)
-                depth[stmt->value] += length;
-            else if (!finalize && length > depth[stmt->value])
-                depth[stmt->value] = length;
-            if (!length) unknown[stmt->value] = true;
+            uint32_t chain = chain_of(stmt, length);
+            if (finalize && depth[stmt->value] && chain)
+                depth[stmt->value] += chain;
+            else if (!finalize && chain > depth[stmt->value])
+                depth[stmt->value] = chain;
+            if (!chain) unknown[stmt->value] = true;
         }
     }
     for (uint32_t i = 0; i < count; i++)

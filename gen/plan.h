@@ -145,6 +145,11 @@ typedef struct Step {
 /* For these dims and part counts, of the Prog's (NULL: unknown ones); 0 where it cannot be known. */
 uint32_t gen_chain_length(const Chain *chain, const Prog *prog, const int64_t *dims, const int64_t *parts);
 
+/* The reduction whose accumulator this one is a result of: itself, or the first of a phase that are of one pair. */
+uint32_t gen_accumulator(const Step *step, const Nest *nest, uint32_t id);
+/* Numbers in it. */
+int gen_accumulator_words(Reduction reduction);
+
 typedef struct Choice { /* for explain: what was chosen or refused, and why, with its numbers */
     const char *text;
 } Choice;

@@ -28,8 +28,6 @@ static void refuse_unsupported(Job *job, const Nest *nest) {
             ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
                        "not generated yet: sums over rows within a row kernel; --set fuse=off keeps them apart");
         if (stmt->op == OP_REDUCE) {
-            if (ir_reduction(stmt->reduction)->results > 1)
-                ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place, "not generated yet: one-pass statistics");
             if (stmt->consumed != ir_nest_inner_mask(nest))
                 ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
                            "not generated yet: a reduction over some of a row's inner axes; make it an output of a "
@@ -210,7 +208,9 @@ static void plan_shared(Planner *p) {
         const Stmt *stmt = &p->nest->stmts.at[i];
         bool combined = stmt->op == OP_REDUCE && step->crossing[i] == CROSS_ROW;
         if (!combined && stmt->op != OP_PARTIAL_ACCUMULATE) continue;
-        uint32_t each = ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
+        if (gen_accumulator(step, p->nest, i) != i) continue;
+        uint32_t each =
+            (uint32_t)gen_accumulator_words(stmt->reduction) * ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
         uint32_t bytes = each * (uint32_t)(columns ? step->tile.threads * step->tile.vector : step->tile.threads / 32);
         *IR_PUSH(p->job, &slices) = (Slice){ir_format(p->job, "slots%u", i), step->shared_bytes, bytes};
         step->shared_bytes += (bytes + 15) / 16 * 16;
@@ -361,6 +361,22 @@ static bool stores_nothing(const Prog *prog, const Nest *nest) {
     return true;
 }
 
+static void plan_tile(Planner *p) {
+    plan_cover(p);
+    plan_columns(p);
+    mark_elements(p);
+    gen_plan_forms(p);
+    gen_plan_tile(p);
+}
+
+Strategy gen_nest_strategy(Job *job, const Unit *unit, const Nest *nest) {
+    Planner p = {.job = job, .unit = unit, .prog = unit->prog, .nest = nest};
+    p.plan = IR_NEW(job, Plan);
+    p.step = IR_NEW(job, Step);
+    plan_tile(&p);
+    return p.step->strategy;
+}
+
 static void plan_nest(Job *job, Unit *unit, uint32_t index) {
     const Nest *nest = &unit->prog->nests.at[index];
     if (stores_nothing(unit->prog, nest)) {
@@ -371,11 +387,7 @@ static void plan_nest(Job *job, Unit *unit, uint32_t index) {
     Planner p = {.job = job, .unit = unit, .prog = unit->prog, .nest = nest, .plan = unit->plan};
     p.step = IR_PUSH(job, &unit->plan->steps);
     p.step->nest = index;
-    plan_cover(&p);
-    plan_columns(&p);
-    mark_elements(&p);
-    gen_plan_forms(&p);
-    gen_plan_tile(&p);
+    plan_tile(&p);
     gen_plan_chain(&p);
     plan_params(&p);
     plan_grid(&p);

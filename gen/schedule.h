@@ -45,6 +45,9 @@ int gen_pack_bytes(const Planner *planner, const Stmt *load);
 void gen_plan_forms(Planner *planner);
 void gen_plan_tile(Planner *planner);
 
+/* The strategy that a nest gets as it stands. Stops where a forced knob is impossible for it. (gen/schedule.c) */
+Strategy gen_nest_strategy(Job *job, const Unit *unit, const Nest *nest);
+
 /* One more line for explain. */
 void gen_choose(Job *job, Plan *plan, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

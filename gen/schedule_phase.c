@@ -230,6 +230,26 @@ void gen_plan_phases(Planner *p) {
     p->kept_bytes = count_bytes(&d);
 }
 
+uint32_t gen_accumulator(const Step *step, const Nest *nest, uint32_t id) {
+    const Stmt *stmt = &nest->stmts.at[id];
+    if (ir_reduction(stmt->reduction)->results == 1) return id;
+    for (uint32_t i = 0; i < id; i++) {
+        const Stmt *other = &nest->stmts.at[i];
+        if (other->op == OP_REDUCE && step->crossing[i] == CROSS_ROW && other->reduction == stmt->reduction &&
+            other->arg[0] == stmt->arg[0] && other->consumed == stmt->consumed)
+            return i;
+    }
+    return id;
+}
+
+int gen_accumulator_words(Reduction reduction) {
+    switch (reduction) { /* fields in templates/pairs.cuh */
+    case REDUCTION_ONLINE: return 2;
+    case REDUCTION_WELFORD: return 5;
+    default: return 1;
+    }
+}
+
 void gen_plan_chain(Planner *p) {
     const Tile *tile = &p->step->tile;
     Chain *chain = &p->step->chain;

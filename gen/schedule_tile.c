@@ -177,7 +177,8 @@ static int elements_a_thread(const Planner *p) {
     for (uint32_t q = 0; q < p->phase_count; q++)
         for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
             const Stmt *stmt = &p->nest->stmts.at[i];
-            if (stmt->op == OP_REDUCE && stmt->reduction == REDUCTION_ADD && p->phase[i] == q) {
+            bool sum = stmt->reduction == REDUCTION_ADD || stmt->reduction == REDUCTION_WELFORD;
+            if (stmt->op == OP_REDUCE && sum && p->phase[i] == q) {
                 sums++;
                 break;
             }
@@ -455,6 +456,20 @@ static void plan_pointwise(Planner *p) {
     gen_plan_phases(p);
 }
 
+/* Instructions that one access more takes the pairs of a phase: exponentials, divisions. */
+static int pairs_cost(const Planner *p, uint32_t phase) {
+    const StmtList *reduces = &p->step->phases[phase].reduces;
+    const int exp = gen_op_cost(OP_EXP) * (p->step->tile.vector + 1), div = gen_op_cost(OP_DIV) * 6;
+    int cost = 0;
+    for (uint32_t i = 0; i < reduces->count; i++) {
+        const Stmt *stmt = &p->nest->stmts.at[reduces->at[i]];
+        if (ir_reduction(stmt->reduction)->results == 1) continue;
+        if (gen_accumulator(p->step, p->nest, reduces->at[i]) != reduces->at[i]) continue;
+        cost += (stmt->reduction == REDUCTION_ONLINE ? exp : div) * (stmt->dtype == DTYPE_F64 ? 4 : 1);
+    }
+    return cost;
+}
+
 /* 64 registers a thread, all that a crowded CTA leaves, do not hold many elements beside what all their loads at once
  * bring. Rows with costly work have their trips from that. */
 static int least_trips(const Planner *p) {
@@ -470,7 +485,7 @@ static void plan_unroll(Planner *p) {
     const Tile *tile = &p->step->tile;
     const bool by_rows = p->step->strategy != STRATEGY_POINTWISE && !gen_by_columns(p->step->strategy);
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
-        int access = phase_cost(p, q) * tile->vector, trips = by_rows ? least_trips(p) : 1;
+        int access = phase_cost(p, q) * tile->vector + pairs_cost(p, q), trips = by_rows ? least_trips(p) : 1;
         while (by_rows && trips < tile->chunks &&
                (tile->chunks % trips || access * (tile->chunks / trips) > GEN_TRIP_COST))
             trips++;

@@ -7,7 +7,7 @@
  *             partial products; 4 sum of bounds
  *   max, min  0 value, 1 that of (term - bound), 2 that of (term + bound); 5 whether a term is NaN for certain
  *   online    0 to 2 and 5 as max, 3 sum of exp(x - max), 4 the same weighted by the bounds
- *   welford   0 mean, 1 M2, 2 sum of bounds, 3 sum of |x|, 4 sum of (x - mean) * bound
+ *   welford   0 mean, 1 M2, 2 sum of bounds, 3 sum of |x|, 4 sum of (x - mean) * bound, 5 sum of x
  *   integers  integer, 0 sum of bounds; any, all: integer, 0 whether a doubtful element was met, 1 whether a certain
  * one decided */
 static double half_ulp(DType dtype) { return dtype == DTYPE_F64 ? 0x1p-53 : 0x1p-24; }
@@ -65,6 +65,7 @@ static void step_welford(Accumulator *into, REAL a, REAL e) {
     into->AT[2] += e;
     into->AT[3] += fabs(a);
     into->AT[4] += fabs(away) * e;
+    into->AT[5] += a;
 }
 
 static void step_float(Reduction reduction, Accumulator *into, REAL a, REAL e) {
@@ -170,27 +171,41 @@ static REAL finish_extreme(const Accumulator *from, REAL *value) {
     return isnan(down) || isnan(up) ? (REAL)INFINITY : fmax(down, up);
 }
 
-/* 4 ulps a combine, by the table: of the sum, resp. of the mean and of M2. */
-static REAL finish_pair(Reduction reduction, DType dtype, const Accumulator *from, REAL depth, unsigned k,
-                        REAL *value) {
-    REAL slack = ir_reduction(reduction)->ulps * 2 * half_ulp(dtype) * (depth + 1);
-    if (reduction == REDUCTION_ONLINE) {
-        REAL top, error = finish_extreme(from, &top);
-        if (k == 0) {
-            *value = top;
-            return error;
-        }
-        *value = from->AT[3];
-        REAL bound = from->AT[4] + from->AT[3] * (error + slack);
-        return isnan(bound) && !isnan(*value) ? (REAL)INFINITY : isnan(*value) ? 0 : bound;
+/* What a combine of a pair may err by, by the table, a chain of them long. */
+static REAL pair_slack(Reduction reduction, DType dtype, REAL depth) {
+    return ir_reduction(reduction)->ulps * 2 * half_ulp(dtype) * (depth + 1);
+}
+
+/* Of the sum, whose terms are all positive; NaN where the amax is infinite, since x - amax is for some x. */
+static REAL finish_online(DType dtype, const Accumulator *from, REAL depth, unsigned k, REAL *value) {
+    REAL top, error = finish_extreme(from, &top);
+    *value = k == 0 ? top : from->AT[3];
+    if (k == 0 || from->terms == 0) return k == 0 ? error : 0;
+    if (!isfinite(top)) {
+        *value = NAN;
+        return error;
     }
-    REAL terms = from->terms ? (REAL)from->terms : 1;
-    REAL mean_error = from->AT[2] / terms + slack * from->AT[3] / terms;
+    REAL bound = from->AT[4] + from->AT[3] * (error + pair_slack(REDUCTION_ONLINE, dtype, depth));
+    return isnan(bound) ? (REAL)INFINITY : bound;
+}
+
+/* Of the mean, and of the sum of squares about it. Squares are summed about a number that is only near the mean, so
+ * that they may overflow a little before their sum about the mean does. */
+static REAL finish_welford(DType dtype, const Accumulator *from, REAL depth, unsigned k, REAL *value) {
+    REAL slack = pair_slack(REDUCTION_WELFORD, dtype, depth), terms = (REAL)from->terms, size = from->AT[3];
+    if (terms == 0 || !isfinite(from->AT[5])) {
+        REAL mean = terms == 0 ? (REAL)NAN : from->AT[5];
+        *value = k == 0 ? mean : terms == 0 ? 0 : (REAL)NAN;
+        return isfinite(from->AT[2]) ? 0 : (REAL)INFINITY;
+    }
+    REAL mean_error = from->AT[2] / terms + (terms > 1 ? slack * size / terms : 0);
     *value = from->AT[k];
-    if (isnan(*value)) return isfinite(from->AT[2]) ? 0 : (REAL)INFINITY;
-    if (k == 0) return from->terms > 1 ? mean_error : from->AT[2];
+    if (size + from->AT[2] >= limit_of(dtype)) return (REAL)INFINITY; /* a partial sum may overflow */
+    if (k == 0) return mean_error;
     REAL away = sqrt(terms * from->AT[1]); /* at least the sum of |x - mean| */
-    return 2 * from->AT[4] + 2 * away * mean_error + terms * mean_error * mean_error + slack * from->AT[1];
+    REAL bound = 2 * from->AT[4] + 2 * away * mean_error + terms * mean_error * mean_error + slack * from->AT[1];
+    if (fabs(*value) < limit_of(dtype) && 8 * fabs(*value) + bound >= limit_of(dtype)) return (REAL)INFINITY;
+    return settle(dtype, value, bound, 0);
 }
 
 static void finish_integer(Reduction reduction, const Accumulator *from, Lane out) {
@@ -211,8 +226,8 @@ static void reduce_finish(Reduction reduction, DType dtype, const Accumulator *a
     switch (reduction) {
     case REDUCTION_ADD: bound = finish_add(dtype, accumulator, steps, &value); break;
     case REDUCTION_MUL: bound = finish_mul(dtype, accumulator, &value); break;
-    case REDUCTION_ONLINE:
-    case REDUCTION_WELFORD: bound = finish_pair(reduction, dtype, accumulator, steps, k, &value); break;
+    case REDUCTION_ONLINE: bound = finish_online(dtype, accumulator, steps, k, &value); break;
+    case REDUCTION_WELFORD: bound = finish_welford(dtype, accumulator, steps, k, &value); break;
     default: bound = finish_extreme(accumulator, &value);
     }
     put_number(&out, 0, value, bound);

@@ -2,7 +2,7 @@
 //
 //   in      x bf16[M, 1000]
 //   out     y bf16[M, 1000]
-//   kernel  f0: row_loop, row_threads=64 rows=1 vector=8 chunks=2 min_ctas=12; 3 phases; moves 4000*M bytes
+//   kernel  f0: row_loop, row_threads=64 rows=1 vector=8 chunks=2 min_ctas=12; 2 phases; moves 4000*M bytes
 //
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
 // -DNG_ONLY=n leaves the n-th kernel alone, n = 2 the launcher, so that each may be compiled on its own.
@@ -174,6 +174,50 @@ NG_HELPER float ng_maximum(float a, float b) {
     return value;
 }
 NG_HELPER float ng_exp(float a) { return expf(a); }
+// The amax of what was met and the sum of exp(x - amax), that of -inf being 0. Nothing met is -inf and 0.
+template <typename C>
+struct ng_online {
+    C top = (C)ng_f32(0xff800000), sum = 0;
+};
+// What exponents count from. Where all is -inf, any finite number: -inf - -inf would be NaN and never leave the sum.
+template <typename C>
+NG_HELPER C ng_online_base(C top) {
+    return top == (C)ng_f32(0xff800000) ? (C)0 : top;
+}
+// One access more, of which the first `left` elements are there.
+template <int V, typename C>
+NG_HELPER void ng_online_add(ng_online<C> &acc, const C (&x)[V], ng_i64 left = V) {
+    C top = acc.top;
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        if (i < left) top = ng_maximum(top, x[i]);
+    const C base = ng_online_base(top);
+    acc.sum = acc.sum * ng_exp(acc.top - base);
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        if (i < left) acc.sum = acc.sum + ng_exp(x[i] - base);
+    acc.top = top;
+}
+template <typename C>
+NG_HELPER ng_online<C> ng_online_merge(const ng_online<C> &a, const ng_online<C> &b) {
+    ng_online<C> both;
+    both.top = ng_maximum(a.top, b.top);
+    const C base = ng_online_base(both.top);
+    both.sum = a.sum * ng_exp(a.top - base) + b.sum * ng_exp(b.top - base);
+    return both;
+}
+template <typename C>
+NG_HELPER ng_online<C> ng_online_shuffle(int site, const ng_online<C> &acc, int distance, int lanes) {
+    ng_online<C> other;
+    other.top = ng_shuffle_xor(site, acc.top, distance, lanes);
+    other.sum = ng_shuffle_xor(site, acc.sum, distance, lanes);
+    return other;
+}
+// The amax, or the sum, which is NaN where the amax is infinite: x - amax is, for some x.
+template <int K, typename C>
+NG_HELPER C ng_online_result(const ng_online<C> &acc) {
+    return K == 0 ? acc.top : acc.sum + (acc.top - acc.top);
+}
 
 // ---- kernel f0 ----
 
@@ -193,7 +237,7 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
     ng_bf16 *const row1_y = p_y + row * 1000;
 
     // phase 0
-    float acc1 = ng_f32(0xff800000 /* -inf */);
+    ng_online<float> acc1;
 #pragma unroll 1  // a trip has enough in flight
     for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
         ng_pack<ng_bf16, VECTOR> r0_x[CHUNKS];
@@ -208,65 +252,31 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
         for (int u = 0; u < CHUNKS; u++) {
             const Column c = trip + (u * ROW_THREADS + t) * VECTOR;
             if (FULL || (live && c < columns)) {
+                float x1[VECTOR];
 #pragma unroll
                 for (int v = 0; v < VECTOR; v++) {
                     const float v0_x = ng_get(r0_x[u], v);
-                    acc1 = ng_maximum(acc1, v0_x);  // softmax(x, dim=-1)
+                    x1[v] = v0_x;  // softmax(x, dim=-1)
                 }
+                ng_online_add(acc1, x1);
             }
         }
     }
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
-        const float other1 = ng_shuffle_xor(0, acc1, distance, 32);
-        acc1 = ng_maximum(acc1, other1);
+        const ng_online<float> other1 = ng_online_shuffle(0, acc1, distance, 32);
+        acc1 = ng_online_merge(acc1, other1);
     }
-    float *const slots1 = ng_shared<float>(0) + slot * (ROW_THREADS / 32);
+    ng_online<float> *const slots1 = ng_shared<ng_online<float>>(0) + slot * (ROW_THREADS / 32);
     if (t % 32 == 0) slots1[t / 32] = acc1;
     ng_barrier(1);
-    float v1 = slots1[0];
+    acc1 = slots1[0];
 #pragma unroll
-    for (int w = 1; w < ROW_THREADS / 32; w++) v1 = ng_maximum(v1, slots1[w]);
+    for (int w = 1; w < ROW_THREADS / 32; w++) acc1 = ng_online_merge(acc1, slots1[w]);
+    const float v1 = ng_online_result<0>(acc1);
+    const float v4 = ng_online_result<1>(acc1);
 
     // phase 1
-    float acc4 = ng_f32(0x00000000 /* 0 */);
-#pragma unroll 1  // a trip has enough in flight
-    for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
-        ng_pack<ng_bf16, VECTOR> r0_x[CHUNKS];
-#pragma unroll
-        for (int u = 0; u < CHUNKS; u++) {
-            const Column c = trip + (u * ROW_THREADS + t) * VECTOR;
-            if (FULL || (live && c < columns)) {
-                r0_x[u] = ng_load_constant<WIDE, VECTOR>(row0_x + c);
-            }
-        }
-#pragma unroll
-        for (int u = 0; u < CHUNKS; u++) {
-            const Column c = trip + (u * ROW_THREADS + t) * VECTOR;
-            if (FULL || (live && c < columns)) {
-#pragma unroll
-                for (int v = 0; v < VECTOR; v++) {
-                    const float v0_x = ng_get(r0_x[u], v);
-                    const float v2 = v0_x - v1;
-                    const float v3 = ng_exp(v2);
-                    acc4 = acc4 + v3;
-                }
-            }
-        }
-    }
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-        const float other4 = ng_shuffle_xor(2, acc4, distance, 32);
-        acc4 = acc4 + other4;
-    }
-    float *const slots4 = ng_shared<float>(16) + slot * (ROW_THREADS / 32);
-    if (t % 32 == 0) slots4[t / 32] = acc4;
-    ng_barrier(3);
-    float v4 = slots4[0];
-#pragma unroll
-    for (int w = 1; w < ROW_THREADS / 32; w++) v4 = v4 + slots4[w];
-
-    // phase 2
 #pragma unroll 1  // a trip has enough in flight
     for (Column trip = 0; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {
         ng_pack<ng_bf16, VECTOR> r0_x[CHUNKS];
@@ -345,10 +355,10 @@ extern "C" int softmax_launch(const void *in_x, void *out_y, int64_t d_M,
         if (blocks > 0) {
             if ((uintptr_t)((const ng_bf16 *)in_x) % 16 == 0 &&
                 (uintptr_t)((ng_bf16 *)out_y) % 16 == 0)
-                softmax_f0_aligned<<<(unsigned)blocks, 64, 32, (cudaStream_t)stream>>>(
+                softmax_f0_aligned<<<(unsigned)blocks, 64, 16, (cudaStream_t)stream>>>(
                     (const ng_bf16 *)in_x, (ng_bf16 *)out_y, (ng_i64)(d_M));
             else
-                softmax_f0_any<<<(unsigned)blocks, 64, 32, (cudaStream_t)stream>>>(
+                softmax_f0_any<<<(unsigned)blocks, 64, 16, (cudaStream_t)stream>>>(
                     (const ng_bf16 *)in_x, (ng_bf16 *)out_y, (ng_i64)(d_M));
             const cudaError_t error = cudaGetLastError();
             if (error != cudaSuccess) return error;

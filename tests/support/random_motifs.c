@@ -96,8 +96,32 @@ static void add_sum_in_place(Writer *w) {
     ir_text_format(&w->outputs, "  %s: {dtype: f32, inplace: %s}\n", sum->name, held);
 }
 
+/* Two reductions of which the second needs the first; in the last form a longer chain stands beside them. */
+static const char *pair_text(Writer *w, const char *x) {
+    switch (below(w, 10)) { /* the last form is seldom left whole */
+    case 0: return ir_format(w->job, "softmax(%s, dim=-1)", x);
+    case 1: return ir_format(w->job, "log_softmax(where(%s > 1, %s, -inf), dim=-1)", x, x);
+    case 2: return ir_format(w->job, "%s - logsumexp(%s, dim=-1, keepdim=True)", x, x);
+    case 3: return ir_format(w->job, "layer_norm(%s + 1000)", x);
+    case 4: return ir_format(w->job, "%s * rsqrt(var(%s, dim=-1, keepdim=True) + 0.5)", x, x);
+    case 5: return ir_format(w->job, "%s - mean(%s, dim=-1, keepdim=True) + std(%s, dim=-1, keepdim=True)", x, x, x);
+    default: {
+        const char *sum = ir_format(w->job, "sum(%s, dim=-1, keepdim=True)", x);
+        sum = ir_format(w->job, "sum(%s * sigmoid(%s), dim=-1, keepdim=True)", x, sum);
+        sum = ir_format(w->job, "sum(%s * sigmoid(%s), dim=-1, keepdim=True)", x, sum);
+        return ir_format(w->job, "softmax(%s, dim=-1) + %s", x, sum);
+    }
+    }
+}
+
+static void add_pair(Writer *w) {
+    const Node x = w->nodes.at[0];
+    if (!x.rank || !has_elements(&x)) return;
+    add_stored(w, &x, pair_text(w, x.name), "");
+}
+
 void random_add_motif(Writer *w) {
-    static void (*const motifs[])(Writer *) = {add_overwritten, add_other_row, add_two_classes, add_middle_kept,
-                                               add_sum_in_place};
+    static void (*const motifs[])(Writer *) = {add_overwritten, add_other_row,    add_two_classes,
+                                               add_middle_kept, add_sum_in_place, add_pair};
     motifs[below(w, sizeof motifs / sizeof *motifs)](w);
 }

@@ -21,6 +21,8 @@
 static const char *const fuse_gates[] = {"class", "axes",  "order",      "parts", "map",
                                          "alias", "cycle", "statements", "reads"};
 #define GATE_COUNT (sizeof fuse_gates / sizeof *fuse_gates)
+static const char *const pair_gates[] = {"class", "registers", "phases"};
+#define PAIR_GATE_COUNT (sizeof pair_gates / sizeof *pair_gates)
 
 typedef struct Hits {
     uint32_t graphs, refused, unavailable;
@@ -35,6 +37,7 @@ typedef struct Hits {
     uint32_t parted, one_part, in_parts, made_whole, sliced;
     uint32_t stored, again, pieces, whole;
     uint32_t joined, gate[GATE_COUNT];
+    uint32_t online, welford, pair_gate[PAIR_GATE_COUNT];
     uint64_t elements, unbounded;
 } Hits;
 
@@ -301,6 +304,17 @@ static void count_cut(Hits *hits, const Report *report) {
         ++*(report->gate ? &hits->whole : &hits->pieces);
 }
 
+static void count_pair(Hits *hits, const Report *report) {
+    uint32_t gate = 0;
+    if (!report->gate) {
+        ++*(strstr(report->text, "(online)") ? &hits->online : &hits->welford);
+        return;
+    }
+    while (gate < PAIR_GATE_COUNT && strcmp(report->gate, pair_gates[gate])) gate++;
+    if (gate == PAIR_GATE_COUNT) fail_msg("a gate that is not counted: %s", report->text);
+    hits->pair_gate[gate]++;
+}
+
 /* A gate that the tables do not know is a failure: nobody would miss it. */
 static void count_reports(Hits *hits, const Unit *unit) {
     for (uint32_t i = 0; i < unit->reports.count; i++) {
@@ -314,6 +328,8 @@ static void count_reports(Hits *hits, const Unit *unit) {
                                                    : &hits->in_parts);
         } else if (report->gate && !strcmp(report->gate, "slices")) {
             hits->sliced++;
+        } else if (!strcmp(report->pass, "pair")) {
+            count_pair(hits, report);
         } else if (!report->gate) {
             hits->joined++;
         } else {
@@ -349,22 +365,23 @@ static void after_pass(void *state, Job *job, const Unit *unit, uint32_t index) 
 static void run_trial(Job *job, void *state) {
     Trial *trial = state;
     static const Setting few_statements = {"fuse_statements", "9"}, few_reads = {"fuse_reads", "1"},
-                         all_parts = {"split", "all"}, short_nests = {"cut_statements", "7"}, alone = {"fuse", "off"};
+                         all_parts = {"split", "all"}, short_nests = {"cut_statements", "7"}, alone = {"fuse", "off"},
+                         loop = {"strategy", "row_loop"};
     uint32_t rows = trial->seed % 4 == 0 ? RANDOM_ROWS_ONLY : 0, all = trial->seed % 3 == 0 ? RANDOM_ALL_DTYPES : 0;
     trial->random = random_graph(job, trial->seed, rows | all);
     trial->options = (GenOptions){.target = gen_target(90), .verify = true, .after = after_pass, .after_state = trial};
-    if (trial->seed % 8 < 2) {
-        trial->options.sets = trial->seed % 8 ? &few_statements : &few_reads;
-        trial->options.set_count = 1;
-    } else if (trial->seed % 8 < 5) {
-        trial->options.sets = &all_parts;
-        trial->options.set_count = 1;
-    } else if (trial->seed % 8 < 7) {
-        trial->options.sets = trial->seed % 8 == 5 ? &short_nests : &alone;
-        trial->options.set_count = 1;
-    }
+    Setting sets[2];
+    const uint64_t way = trial->seed % 8;
+    if (way < 7)
+        sets[trial->options.set_count++] = way == 0   ? few_reads
+                                           : way == 1 ? few_statements
+                                           : way < 5  ? all_parts
+                                           : way == 5 ? short_nests
+                                                      : alone;
+    if (trial->seed % 3) sets[trial->options.set_count++] = loop; /* so that pairs are taken */
+    trial->options.sets = sets;
     gen_run(job, &trial->unit, "random.yaml", trial->random.text, trial->random.count, &trial->options,
-            gen_pass_find("cut"));
+            gen_pass_find("pair"));
     count_graph(trial, trial->unit.expanded);
     count_reports(trial->hits, &trial->unit);
     trial->hits->graphs++;
@@ -441,6 +458,10 @@ static uint32_t print_hits(const Hits *hits) {
     hits_count(&report, hits->joined, "joined", true);
     for (uint32_t i = 0; i < GATE_COUNT; i++) hits_count(&report, hits->gate[i], fuse_gates[i], true);
     hits_count(&report, hits->sliced, "slices", false);
+    hits_line(&report, "pair");
+    hits_count(&report, hits->online, "online", true);
+    hits_count(&report, hits->welford, "welford", true);
+    for (uint32_t i = 0; i < PAIR_GATE_COUNT; i++) hits_count(&report, hits->pair_gate[i], pair_gates[i], true);
     hits_end(&report);
     return report.missing;
 }

@@ -163,6 +163,7 @@ static const KnobDraw row_knobs[] = {
     {KNOB_FUSE_STATEMENTS, {"9", "20"}},
     {KNOB_FUSE, {"row", "off"}},
     {KNOB_CUT, {"off"}},
+    {KNOB_PAIR, {"on", "on", "off"}},
     {KNOB_CUT_STATEMENTS, {"4", "7", "10", "20"}},
     {KNOB_CUT_STATEMENTS, {"5", "8", "12"}},
     {KNOB_SPLIT, {"off", "all"}},
@@ -300,7 +301,7 @@ static void count_tensor(Hits *hits, const RtProgram *program, const RtScratch *
     uint32_t rank = tensor->shape.rank;
     bool zero = false, input = t < program->input_count;
     for (uint32_t d = 0; d < rank; d++) zero |= span->stride[d] == 0 && span->extent[d] > 1;
-    ++*(input ? &hits->input_dtype : &hits->output_dtype)[tensor->dtype];
+    ++(*(input ? &hits->input_dtype : &hits->output_dtype))[tensor->dtype];
     hits->accumulates += tensor->accumulate && span->count;
     hits->rank[rank]++;
     hits->stride_0 += zero;
@@ -374,7 +375,7 @@ static void report_hits(HitReport *report, const Hits *hits) {
     hits_line(report, "rank");
     for (uint32_t i = 0; i <= IR_MAX_RANK; i++) hits_count(report, hits->rank[i], (char[]){(char)('0' + i), 0}, true);
     hits_line(report, "reduction");
-    for (uint32_t i = 0; i < REDUCTION_ONLINE; i++)
+    for (uint32_t i = 0; i < REDUCTION_COUNT; i++)
         hits_count(report, hits->reduction[i], ir_reduction((Reduction)i)->name, true);
     hits_line(report, "access");
     for (uint32_t i = 0; i <= FORM_GATHER; i++) hits_count(report, hits->form[i], forms[i], true);
