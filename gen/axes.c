@@ -201,25 +201,49 @@ static void refine_all(Job *job, Prog *prog) {
 
 /* ---- merging ---- */
 
-static bool linked(const Prog *prog, const Nest *a, const Nest *b) {
-    return gen_share_full_read(a, b) || gen_nest_after(prog, a, b) || gen_nest_after(prog, b, a);
+/* They keep equal axes, as those of them that were put together before do. */
+static void put_together(const Prog *prog, uint32_t *family, uint32_t a, uint32_t b) {
+    const uint32_t low = family[a] < family[b] ? family[a] : family[b], high = family[a] ^ family[b] ^ low;
+    if (low == high || !gen_same_axes(&prog->nests.at[a], &prog->nests.at[b])) return;
+    for (uint32_t k = 0; k < prog->nests.count; k++)
+        if (family[k] == high) family[k] = low;
+}
+
+/* A nest that has to run after another stays with it: it reads what that one stores, or overwrites what it reads. */
+static void put_in_order(Job *job, const Prog *prog, uint32_t *family) {
+    uint32_t *writer = IR_NEW_ARRAY(job, uint32_t, prog->bufs.count + 1);
+    for (uint32_t b = 0; b < prog->bufs.count; b++) writer[b] = IR_NONE;
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
+        const Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->stmts.count; i++)
+            if (nest->stmts.at[i].op == OP_STORE || nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE)
+                writer[nest->accesses.at[nest->stmts.at[i].access].buf] = n;
+    }
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
+        const Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->stmts.count; i++) {
+            if (nest->stmts.at[i].op != OP_LOAD) continue;
+            const uint32_t read = nest->accesses.at[nest->stmts.at[i].access].buf;
+            const BufKind kind = prog->bufs.at[read].kind;
+            if (writer[read] != IR_NONE && (kind == BUF_TMP || kind == BUF_WORKSPACE))
+                put_together(prog, family, n, writer[read]);
+            for (uint32_t o = 0; o < prog->bufs.count; o++)
+                if (prog->bufs.at[o].may_alias == read && writer[o] != IR_NONE)
+                    put_together(prog, family, n, writer[o]);
+        }
+    }
 }
 
 /* family[n]: the first nest of those that n has to keep equal axes with. */
 static uint32_t *find_families(Job *job, const Prog *prog) {
     uint32_t count = prog->nests.count;
     uint32_t *family = IR_NEW_ARRAY(job, uint32_t, count + 1);
-    for (uint32_t n = 0; n < count; n++) {
-        family[n] = n;
-        for (uint32_t m = 0; m < n; m++) {
-            const Nest *a = &prog->nests.at[m], *b = &prog->nests.at[n];
-            uint32_t low = family[m] < family[n] ? family[m] : family[n];
-            uint32_t high = family[m] < family[n] ? family[n] : family[m];
-            if (low == high || !gen_same_axes(a, b) || !linked(prog, a, b)) continue;
-            for (uint32_t k = 0; k <= n; k++)
-                if (family[k] == high) family[k] = low;
-        }
-    }
+    for (uint32_t n = 0; n < count; n++) family[n] = n;
+    put_in_order(job, prog, family);
+    for (uint32_t n = 0; n < count; n++)
+        for (uint32_t m = 0; m < n; m++)
+            if (family[m] != family[n] && gen_share_full_read(&prog->nests.at[m], &prog->nests.at[n]))
+                put_together(prog, family, m, n);
     return family;
 }
 

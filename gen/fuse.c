@@ -33,6 +33,7 @@ typedef struct Fuse {
     Prog *prog;
     int64_t statements, reads; /* limits */
     uint32_t *writer;          /* of each buf: the nest that stores it, or IR_NONE */
+    bool *overwritten;         /* of each buf: some output may be in place of it */
     bool *after;               /* [a * nests.count + b]: nest b has to run after nest a */
     bool *later;               /* of the nest i at hand: what has to run after it, directly or not */
     bool telling;              /* of what is read twice too, where nothing else links two nests */
@@ -102,36 +103,35 @@ static bool alias_allows(const Prog *prog, const Nest *a, const Nest *b) {
     return true;
 }
 
-/* The order that nests need, as it is now; a buffer has one writer. */
-static void find_order(Fuse *fuse) {
+static void find_writers(Fuse *fuse) {
     const Prog *prog = fuse->prog;
-    const uint32_t count = prog->nests.count;
-    const Mark mark = ir_mark(fuse->job);
-    uint32_t *writer = fuse->writer;
-    bool *overwritten = IR_NEW_ARRAY(fuse->job, bool, prog->bufs.count + 1); /* some output may be in place of it */
-    memset(fuse->after, 0, (size_t)count * count);
     for (uint32_t i = 0; i < prog->bufs.count; i++) {
-        writer[i] = IR_NONE;
-        if (prog->bufs.at[i].may_alias != IR_NONE) overwritten[prog->bufs.at[i].may_alias] = true;
+        fuse->writer[i] = IR_NONE;
+        if (prog->bufs.at[i].may_alias != IR_NONE) fuse->overwritten[prog->bufs.at[i].may_alias] = true;
     }
-    for (uint32_t n = 0; n < count; n++) {
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
         const Nest *nest = &prog->nests.at[n];
         for (uint32_t i = 0; i < nest->stmts.count; i++)
             if (nest->stmts.at[i].op == OP_STORE || nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE)
-                writer[nest->accesses.at[nest->stmts.at[i].access].buf] = n;
+                fuse->writer[nest->accesses.at[nest->stmts.at[i].access].buf] = n;
     }
+}
+
+/* The order that nests need, as it is now; a buffer has one writer, so any other nest's access of it is a load. */
+static void find_order(Fuse *fuse) {
+    const Prog *prog = fuse->prog;
+    const uint32_t count = prog->nests.count;
+    memset(fuse->after, 0, (size_t)count * count);
     for (uint32_t n = 0; n < count; n++) {
         const Nest *nest = &prog->nests.at[n];
-        for (uint32_t i = 0; i < nest->stmts.count; i++) {
-            if (nest->stmts.at[i].op != OP_LOAD) continue;
-            uint32_t read = nest->accesses.at[nest->stmts.at[i].access].buf;
-            if (writer[read] < n) fuse->after[writer[read] * count + n] = true;
-            for (uint32_t o = 0; overwritten[read] && o < prog->bufs.count; o++)
-                if (prog->bufs.at[o].may_alias == read && writer[o] != IR_NONE && writer[o] > n)
-                    fuse->after[n * count + writer[o]] = true;
+        for (uint32_t i = 0; i < nest->accesses.count; i++) {
+            const uint32_t read = nest->accesses.at[i].buf;
+            if (fuse->writer[read] < n) fuse->after[fuse->writer[read] * count + n] = true;
+            for (uint32_t o = 0; fuse->overwritten[read] && o < prog->bufs.count; o++)
+                if (prog->bufs.at[o].may_alias == read && fuse->writer[o] != IR_NONE && fuse->writer[o] > n)
+                    fuse->after[n * count + fuse->writer[o]] = true;
         }
     }
-    ir_reset(fuse->job, mark);
 }
 
 static void find_later(Fuse *fuse, uint32_t i) {
@@ -292,20 +292,27 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) 
 
 /* The joined nest takes the place of j; what must follow i follows it. */
 static void replace(Fuse *fuse, uint32_t i, uint32_t j, const Nest *nest) {
-    Nest *nests = fuse->prog->nests.at, *follow = IR_NEW_ARRAY(fuse->job, Nest, j + 1);
-    uint32_t kept = i, follow_count = 0;
-    for (uint32_t k = i + 1; k < j; k++) {
-        if (fuse->later[k])
-            follow[follow_count++] = nests[k];
-        else
-            nests[kept++] = nests[k];
-    }
-    Nest *joined = &nests[kept++];
+    const Mark mark = ir_mark(fuse->job);
+    const uint32_t count = fuse->prog->nests.count;
+    Nest *nests = fuse->prog->nests.at, *old = IR_NEW_ARRAY(fuse->job, Nest, count);
+    uint32_t kept = i, *to = IR_NEW_ARRAY(fuse->job, uint32_t, count); /* where each nest goes */
+    memcpy(old, nests, count * sizeof *old);
+    for (uint32_t k = 0; k < count; k++) to[k] = k < i ? k : k - 1;
+    for (uint32_t k = i + 1; k < j; k++)
+        if (!fuse->later[k]) to[k] = kept++;
+    to[i] = to[j] = kept++;
+    for (uint32_t k = i + 1; k < j; k++)
+        if (fuse->later[k]) to[k] = kept++;
+    for (uint32_t k = i + 1; k < count; k++) nests[to[k]] = old[k];
+    Nest *joined = &nests[to[i]];
     *joined = *nest;
-    for (uint32_t k = 0; k < follow_count; k++) nests[kept++] = follow[k];
-    for (uint32_t k = j + 1; k < fuse->prog->nests.count; k++) nests[kept++] = nests[k];
-    fuse->prog->nests.count = kept;
+    fuse->prog->nests.count--;
+    for (uint32_t b = 0; b < fuse->prog->bufs.count; b++)
+        if (fuse->writer[b] != IR_NONE) fuse->writer[b] = to[fuse->writer[b]];
+    ir_reset(fuse->job, mark);
+    const uint32_t nest_count = fuse->prog->nests.count;
     gen_tidy_nest(fuse->job, fuse->prog, joined);
+    if (fuse->prog->nests.count != nest_count) find_writers(fuse); /* some had nothing left to do */
     find_order(fuse);
 }
 
@@ -415,8 +422,10 @@ void gen_fuse(Job *job, Unit *unit) {
     if (!fuse.reads) fuse.reads = GEN_FUSE_READS;
     uint32_t count = unit->prog->nests.count; /* from here on this and that of the bufs only fall */
     fuse.writer = IR_NEW_ARRAY(job, uint32_t, unit->prog->bufs.count + 1);
+    fuse.overwritten = IR_NEW_ARRAY(job, bool, unit->prog->bufs.count + 1);
     fuse.after = IR_NEW_ARRAY(job, bool, (size_t)count *count + 1);
     fuse.later = IR_NEW_ARRAY(job, bool, count + 1);
+    find_writers(&fuse);
     find_order(&fuse);
     for (bool again = true; again || !fuse.turns;) {
         fuse.turns = fuse.turns || !again;

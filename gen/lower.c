@@ -323,6 +323,8 @@ static uint32_t compute(Builder *build, uint32_t id, const Map *map) {
     const Value *value = &lower->graph->values.at[id];
     uint32_t carrier = lower->values[id].carrier;
     if (carrier != IR_NONE && carrier != build->reduce && !gen_is_view(value)) return load_tmp(build, id, map);
+    /* its own nest computes it, and so do those that come before that */
+    if (lower->values[id].stored && lower->values[id].tmp != IR_NONE) return load_tmp(build, id, map);
     double number;
     switch (value->op) {
     case OP_INPUT: return load_tensor(build, id, map, NULL, 0);
@@ -477,10 +479,19 @@ static void store_carried(Builder *build, bool in_place) {
     }
 }
 
-/* The nest of a reduction, or of an output that is stored at every element of its shape. */
-static void build_nest(Lower *lower, uint32_t reduce, uint32_t output) {
+/* A pointwise value to a tmp of its own. */
+static void store_value(Builder *build, uint32_t id, uint32_t stmt) {
+    Carried *own = &build->lower->values[id];
+    Poly stride[IR_MAX_RANK];
+    gen_row_major(build->job, &own->shape, stride);
+    own->tmp = add_tmp(build->lower, id);
+    store(build, id, stmt, own->tmp, build->root, stride, (Place){0});
+}
+
+/* The nest of a reduction, or of a value that is stored at every element of its shape: an output's, or with output
+ * IR_NONE one that goes to a tmp. */
+static void build_nest(Lower *lower, uint32_t reduce, uint32_t root, uint32_t output) {
     const Graph *graph = lower->graph;
-    uint32_t root = reduce != IR_NONE ? graph->values.at[reduce].arg[0] : graph->outputs.at[output].value;
     const Extents *shape = &lower->values[root].shape;
     Builder build = {.lower = lower, .job = lower->job, .reduce = reduce};
     build.empty = is_empty(shape, reduce == IR_NONE ? UINT32_MAX : ~graph->values.at[reduce].dims);
@@ -497,7 +508,8 @@ static void build_nest(Lower *lower, uint32_t reduce, uint32_t output) {
             store_carried(&build, true);
         } else {
             uint32_t stmt = demand(&build, root, build.root);
-            if (!build.wants_split) store_output(&build, output, stmt, build.root);
+            if (!build.wants_split && output == IR_NONE) store_value(&build, root, stmt);
+            if (!build.wants_split && output != IR_NONE) store_output(&build, output, stmt, build.root);
         }
         if (!build.wants_split) break;
         if (build.atoms.count == IR_MAX_AXES)
@@ -536,11 +548,12 @@ static void lower_output(Lower *lower, uint32_t output) {
     bool *needed = IR_NEW_ARRAY(lower->job, bool, graph->values.count);
     mark(lower, needed, id);
     for (uint32_t i = 0; i < graph->values.count; i++) {
-        if (!needed[i] || graph->values.at[i].op != OP_REDUCE || lower->emitted[i]) continue;
+        const bool reduce = graph->values.at[i].op == OP_REDUCE;
+        if (!needed[i] || (!reduce && !lower->values[i].stored) || lower->emitted[i]) continue;
         lower->emitted[i] = true;
-        build_nest(lower, i, IR_NONE);
+        build_nest(lower, reduce ? i : IR_NONE, reduce ? graph->values.at[i].arg[0] : i, IR_NONE);
     }
-    if (lower->values[id].carrier == IR_NONE) build_nest(lower, IR_NONE, output);
+    if (lower->values[id].carrier == IR_NONE) build_nest(lower, IR_NONE, id, output);
 }
 
 void gen_lower(Job *job, Unit *unit) {
@@ -557,6 +570,7 @@ void gen_lower(Job *job, Unit *unit) {
     lower.prog_dim = prog_dim;
     lower.emitted = IR_NEW_ARRAY(job, bool, graph->values.count + 1);
     gen_carry(&lower);
+    gen_lower_long(&lower, &unit->options);
     gen_lower_bufs(&lower);
     for (uint32_t i = 0; i < graph->outputs.count; i++) lower_output(&lower, i);
     gen_lower_order(&lower);

@@ -13,6 +13,7 @@ typedef struct Carried {
     uint32_t carrier;  /* the reduction whose nest computes it; IR_NONE: computed inline wherever it is used */
     uint32_t latest;   /* the greatest id of a reduction it depends on, or IR_NONE */
     bool materialised; /* carried, and read in another nest: stored to a tmp */
+    bool stored;       /* not carried, and computed in a nest of its own, which stores it to a tmp */
     uint32_t tmp;      /* its buf, once its nest was built */
 } Carried;
 
@@ -33,7 +34,7 @@ typedef struct Lower {
     Carried *values;
     uint32_t *input_buf, *output_buf, *scalar_buf;
     IR_LIST(Slot) slots; /* slices only */
-    bool *emitted;       /* of graph->values: the reduction's nest is there */
+    bool *emitted;       /* of graph->values: its nest is there: a reduction's or a stored value's */
 } Lower;
 
 /* A polynomial over the Graph's dims, fixed ones folded, over those of Prog. */
@@ -45,6 +46,8 @@ uint32_t gen_gather_index(const Value *value);
 bool gen_is_view(const Value *value);
 
 void gen_carry(Lower *lower);
+/* Sets `stored` where more would be inline than a kernel should have. (gen/lower_long.c) */
+void gen_lower_long(Lower *lower, const GenOptions *options);
 
 /* The bufs of inputs, scalars and outputs, in-place slices with their own. */
 void gen_lower_bufs(Lower *lower);

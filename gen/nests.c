@@ -227,14 +227,23 @@ int64_t gen_stride_magnitude(Job *job, const Prog *prog, Size stride) {
     return value < 0 ? -value : value;
 }
 
+/* The number of a name "t17" that is below count; count else. */
+static uint32_t tmp_number(const char *name, uint32_t count) {
+    int64_t number;
+    const size_t length = strlen(name);
+    if (name[0] != 't' || (name[1] < '0' || name[1] > '9')) return count;
+    if (!ir_read_int(name + 1, length - 1, &number) || number >= count) return count;
+    return (uint32_t)number;
+}
+
 /* t0, t1, ...: none that a tensor of the user's has, nor one that an earlier pass gave. */
 const char *gen_tmp_name(Job *job, const Prog *prog) {
-    for (uint32_t number = 0;; number++) {
-        const char *name = ir_format(job, "t%u", number);
-        uint32_t i = 0;
-        while (i < prog->bufs.count && strcmp(prog->bufs.at[i].name, name)) i++;
-        if (i == prog->bufs.count) return name;
-    }
+    const uint32_t count = prog->bufs.count;
+    bool *taken = IR_NEW_ARRAY(job, bool, count + (size_t)2);
+    for (uint32_t i = 0; i < count; i++) taken[tmp_number(prog->bufs.at[i].name, count + 1)] = true;
+    uint32_t number = 0;
+    while (number <= count && taken[number]) number++;
+    return ir_format(job, "t%u", number);
 }
 
 /* ---- joining ---- */
@@ -318,22 +327,52 @@ static bool *find_touched(Job *job, const Prog *prog, Op op) {
     return touched;
 }
 
-/* Turns stores to tmp buffers that nobody reads into nothing; false when there was none. */
+/* Of each buf: how many nests have an access of it. */
+static uint32_t *count_holders(Job *job, const Prog *prog) {
+    uint32_t *holders = IR_NEW_ARRAY(job, uint32_t, prog->bufs.count + 1);
+    uint32_t *last = IR_NEW_ARRAY(job, uint32_t, prog->bufs.count + 1); /* nest that was counted, plus 1 */
+    for (uint32_t n = 0; n < prog->nests.count; n++) {
+        const Nest *nest = &prog->nests.at[n];
+        for (uint32_t i = 0; i < nest->accesses.count; i++) {
+            const uint32_t buf = nest->accesses.at[i].buf;
+            if (last[buf] != n + 1) holders[buf]++;
+            last[buf] = n + 1;
+        }
+    }
+    return holders;
+}
+
+/* Stores of a nest to tmps that it alone has, and does not read. */
+static bool drop_own(Job *job, const Prog *prog, const uint32_t *holders, Nest *nest) {
+    bool changed = false;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        Stmt *stmt = &nest->stmts.at[i];
+        if (stmt->op != OP_STORE) continue;
+        const uint32_t buf = nest->accesses.at[stmt->access].buf;
+        if (prog->bufs.at[buf].kind != BUF_TMP || holders[buf] > 1 || gen_nest_loads(nest, buf)) continue;
+        *stmt = (Stmt){.op = OP_CONST, .dtype = DTYPE_I64, .access = IR_NONE}; /* swept next */
+        changed = true;
+    }
+    if (changed) ir_nest_sweep(job, nest);
+    return changed;
+}
+
+/* Turns stores to tmp buffers that nobody reads into nothing; false when there was none. A tmp has one writer, so what
+ * two nests have an access of is read. Nests are swept. */
 static bool drop_unread(Job *job, Prog *prog) {
-    bool dropped = false, *read = find_touched(job, prog, OP_LOAD);
+    const Mark mark = ir_mark(job);
+    const uint32_t *holders = count_holders(job, prog);
+    bool dropped = false;
     for (uint32_t n = 0; n < prog->nests.count; n++) {
         Nest *nest = &prog->nests.at[n];
-        bool changed = false;
-        for (uint32_t i = 0; i < nest->stmts.count; i++) {
-            Stmt *stmt = &nest->stmts.at[i];
-            if (stmt->op != OP_STORE) continue;
-            uint32_t buf = nest->accesses.at[stmt->access].buf;
-            if (prog->bufs.at[buf].kind != BUF_TMP || read[buf]) continue;
-            *stmt = (Stmt){.op = OP_CONST, .dtype = DTYPE_I64, .access = IR_NONE}; /* swept next */
-            changed = dropped = true;
+        bool alone = false;
+        for (uint32_t i = 0; i < nest->accesses.count && !alone; i++) {
+            const uint32_t buf = nest->accesses.at[i].buf;
+            alone = prog->bufs.at[buf].kind == BUF_TMP && holders[buf] == 1;
         }
-        if (changed) ir_nest_sweep(job, nest);
+        if (alone && drop_own(job, prog, holders, nest)) dropped = true;
     }
+    ir_reset(job, mark);
     return dropped;
 }
 
