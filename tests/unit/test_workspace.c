@@ -321,6 +321,68 @@ static void generate_in_time(Job *job, Unit *unit, const char *text, const char 
     if (!getenv("NORMGEN_TEST_REDUCED")) assert_true(seconds < 1);
 }
 
+static const char *chained_softmaxes(Job *job, uint32_t count) {
+    Text text = ir_text(job);
+    ir_text_put(&text, "graph: chain\ndims: {M: any, N: 1024}\ninputs: {s0: \"f32[M, N]\"}\nnodes:\n");
+    for (uint32_t i = 0; i < count; i++) ir_text_format(&text, "  s%u: softmax(s%u, dim=-1)\n", i + 1, i);
+    ir_text_format(&text, "outputs: {s%u: f32}\n", count);
+    return ir_text_string(&text);
+}
+
+typedef struct Lowered {
+    uint32_t nests, statements, longest;
+} Lowered;
+
+static void count_lowered(void *state, Job *job, const Unit *unit, uint32_t pass) {
+    Lowered *lowered = state;
+    (void)job;
+    if (strcmp(gen_passes[pass].name, "lower") != 0) return;
+    lowered->nests = unit->prog->nests.count;
+    for (uint32_t n = 0; n < unit->prog->nests.count; n++) {
+        const uint32_t count = unit->prog->nests.at[n].stmts.count;
+        lowered->statements += count;
+        if (count > lowered->longest) lowered->longest = count;
+    }
+}
+
+typedef struct Chain300 {
+    Unit unit;
+    const char *text;
+    Lowered lowered;
+} Chain300;
+
+static void generate_chain(Job *job, void *state) {
+    Chain300 *chain = state;
+    const GenOptions options = {.target = gen_target(90), .after = count_lowered, .after_state = &chain->lowered};
+    gen_run(job, &chain->unit, "chain.yaml", chain->text, strlen(chain->text), &options, gen_pass_count - 1);
+}
+
+/* 600 reductions one after the other: what is inline in a nest has an end, so the work grows as the chain does. */
+static void test_chain(void **state) {
+    (void)state;
+    Job *job = ir_job_create(NULL);
+    Chain300 *chain = IR_NEW(job, Chain300);
+    chain->text = chained_softmaxes(job, 300);
+    const double start = seconds_now();
+    must(job, ir_job_run(job, generate_chain, chain));
+    const double seconds = seconds_now() - start;
+    const Lowered *lowered = &chain->lowered;
+    printf("# 300 softmaxes: %u nests of %u statements lowered, %u kernels, %d ms of generator time\n", lowered->nests,
+           lowered->statements, chain->unit.plan->steps.count, (int)(seconds * 1e3));
+    assert_true(lowered->longest <= 256 + 8); /* the reduction and what it stores come on top */
+    assert_true(lowered->statements <= lowered->nests * 256);
+    assert_in_range(lowered->nests, 601, 620);
+    assert_in_range(chain->unit.plan->steps.count, 7, 9); /* 1500 values, at most 256 statements each */
+    for (uint32_t n = 0; n < chain->unit.prog->nests.count; n++) {
+        const Nest *nest = &chain->unit.prog->nests.at[n];
+        uint32_t computed = 0; /* stores to tmps do not count */
+        for (uint32_t i = 0; i < nest->stmts.count; i++) computed += nest->stmts.at[i].op != OP_STORE;
+        assert_true(computed <= 256);
+    }
+    if (!getenv("NORMGEN_TEST_REDUCED")) assert_true(seconds < 1);
+    ir_job_free(job);
+}
+
 static void test_long(void **state) {
     (void)state;
     Job *job = ir_job_create(NULL);
@@ -349,6 +411,6 @@ static void test_long(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_layout), cmocka_unit_test(test_launcher),
-                                       cmocka_unit_test(test_long)};
+                                       cmocka_unit_test(test_long), cmocka_unit_test(test_chain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
