@@ -1,5 +1,6 @@
 #!/bin/sh
-# What README shows: every graph in it is generated, and what it says that check and ir print is what they print.
+# What README shows: every graph in it is generated, and what it says that check, ir, explain and run print is what they
+# print, times aside.
 set -u
 . tests/cli/command.sh
 
@@ -28,21 +29,22 @@ printf 'graph: typo\ninputs: {x: "bf16[8, 768]", w: "f32[700]"}\nnodes:\n  h: re
 
 # Transcripts: "$ normgen VERB ..." and what follows it, of the verbs whose output is the same everywhere.
 case $normgen in /*) command=$normgen ;; *) command=$PWD/$normgen ;; esac
+untimed() { sed -E 's/^(compile|launch )  [0-9.]+ (m|u)?s/\1  TIME/'; }
 transcript() { # FILE
     arguments=$(sed -n '1s/^\$ normgen //p' "$1")
-    sed 1d "$1" >"$scratch/wanted"
+    sed 1d "$1" | untimed >"$scratch/wanted"
     # shellcheck disable=SC2086
-    (cd "$scratch" && "$command" $arguments >shown 2>&1)
+    (cd "$scratch" && "$command" $arguments 2>&1) | untimed >"$scratch/shown"
     diff "$scratch/wanted" "$scratch/shown"
 }
 transcripts=0
 for block in "$blocks"/*; do
     case $(head -n 1 "$block") in
-    '$ normgen check '* | '$ normgen ir '*)
+    '$ normgen check '* | '$ normgen ir '* | '$ normgen explain '* | '$ normgen run '*--device=host*)
         transcripts=$((transcripts + 1))
         check "README: $(head -n 1 "$block")" transcript "$block"
         ;;
     esac
 done
-check "README has its transcripts" test "$transcripts" -ge 2
+check "README has its transcripts" test "$transcripts" -ge 4
 finish
