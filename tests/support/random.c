@@ -14,6 +14,7 @@ uint64_t random_seed(void) {
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)now.tv_sec * 1000003u ^ (uint64_t)now.tv_nsec;
     printf("# seed %llu\n", (unsigned long long)seed);
+    fflush(stdout); /* it is wanted most where the test dies */
     return seed;
 }
 

@@ -301,7 +301,7 @@ static void count_tensor(Hits *hits, const RtProgram *program, const RtScratch *
     uint32_t rank = tensor->shape.rank;
     bool zero = false, input = t < program->input_count;
     for (uint32_t d = 0; d < rank; d++) zero |= span->stride[d] == 0 && span->extent[d] > 1;
-    ++(*(input ? &hits->input_dtype : &hits->output_dtype))[tensor->dtype];
+    (input ? hits->input_dtype : hits->output_dtype)[tensor->dtype]++;
     hits->accumulates += tensor->accumulate && span->count;
     hits->rank[rank]++;
     hits->stride_0 += zero;
