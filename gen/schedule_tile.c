@@ -323,8 +323,8 @@ static int phase_cost(const Planner *p, uint32_t phase) {
  * holds at once, which leaves 64, 80 or 128 registers. Seen on sm_90 without a bound: 96 bytes take 56, 192 bytes 80 to
  * 96, 320 bytes 128. A loop's pointers, bounds and index take up to 128 more (LayerNorm of any f32 columns: 40 bytes
  * spilled at 80 registers; RMSNorm of 4095 f16 columns: 32 at 64), a column's 96 (mean of any bf16 columns: 32 at 64;
- * product of any i8 columns: 8 at 80), temporaries of costly ops that stand together 64 (LayerNorm and two remainders,
- * 1000 bf16 columns: 64 at 80). */
+ * product of any i8 columns: 8 at 80), temporaries of costly ops that stand together 160 (LayerNorm, tanh and a power,
+ * 1000 f16 columns: 64 at 80). */
 static int default_min_ctas(const Planner *p) {
     const Tile *tile = &p->step->tile;
     bool columns = gen_by_columns(p->step->strategy);
@@ -332,7 +332,7 @@ static int default_min_ctas(const Planner *p) {
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
         int64_t held = loaded_bytes(p, &p->step->phases[q]) + (q > 0 ? kept : 0);
         if (columns) held += accumulator_bytes(p, 4) + 96;
-        if (phase_cost(p, q) >= GEN_COSTLY) held += 64;
+        if (phase_cost(p, q) >= GEN_COSTLY) held += 160;
         if (held > bytes) bytes = held;
     }
     if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
