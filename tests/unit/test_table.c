@@ -4,16 +4,17 @@
  *   # hint: M=4096          as --hint; likewise  # define:  # fix:  # set:
  *   # batch-invariant: yes  as --batch-invariant
  *   # kernel: f0 ROW row_registers, 1 full read, 3072*M bytes = 12582912
- *                           each kernel in order: class, strategy, loads that run over every axis, bytes by formula
- *                           and value
- *   # beyond: 4194304       bytes moved beyond what any compiler must: each element of each input read once (twice
- * where it is added to) and of each output stored once. Not written: none # workspace: 2048       bytes of a launch.
- * Not written: none # refused: TEXT         what a gate refused, all of it in order. Not written: nothing # told: TEXT
- * something else that a pass or schedule told # fails: TEXT           there is no plan, and the message contains this
+ *                           each kernel in order: class, strategy, loads that run over every axis, bytes
+ *   # beyond: 4194304       bytes beyond what any compiler must move: each element of each input read once (twice
+ *                           where it is added to), each output stored once. Not written: none
+ *   # workspace: 2048       bytes of a launch. Not written: none
+ *   # refused: TEXT         what a gate refused, all of it in order. Not written: nothing
+ *   # told: TEXT            something else that a pass told, or a part of what schedule chose
+ *   # fails: TEXT           there is no plan, and the message contains this
  *
- * Parts are counted as 132, one an SM, since their number follows tiles, which are tuned; bytes with them in are so
- * too. The bytes that any compiler must move are counted here from the Graph, apart from what gen/ counts. `test_table
- * FILE` prints what comes out of the graphs of one file. */
+ * Parts are counted as 132, one an SM, since their number follows tiles, which are tuned. The bytes that any compiler
+ * must move are counted here from the Graph, apart from what gen/ counts. `test_table FILE` prints what comes out of
+ * the graphs of one file. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
