@@ -170,6 +170,10 @@ static void test_architectures(void **state) {
             if (archs[a] != 90) add_case(job, &cases, examples[e], "E=f32 N=4096", NULL, archs[a]);
             if (strcmp(examples[e], "bias_gelu") != 0)
                 add_case(job, &cases, examples[e], "E=f16 N=4095", "strategy=row_loop", archs[a]);
+            if (strstr(examples[e], "layer_norm") || !strcmp(examples[e], "softmax")) { /* what pairs */
+                add_case(job, &cases, examples[e], "E=bf16 N=20000", "strategy=row_loop", archs[a]);
+                add_case(job, &cases, examples[e], "E=f32 N=1000", "pair=on", archs[a]);
+            }
         }
     PartList parts = compile_all(job, &cases);
     int spilled = 0;
