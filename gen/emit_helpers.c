@@ -15,7 +15,7 @@ typedef struct Helper {
 
 typedef IR_LIST(Helper) HelperList;
 
-static const char *const files[] = {"helpers.cuh", "math.cuh", "pairs.cuh"};
+static const char *const files[] = {"helpers.cuh", "memory.cuh", "math.cuh", "pairs.cuh"};
 
 static const char *line_end(const char *at) { return at + strcspn(at, "\n"); }
 static const char *line_next(const char *at) {

@@ -1,7 +1,7 @@
 // The arithmetic of kernel bodies, one helper an operation and type. Markers as in helpers.cuh. Device bodies are CUDA's
 // without fast math; host bodies the C library's.
 #pragma once
-#include "helpers.cuh"
+#include "memory.cuh"
 
 // ---- arithmetic
 //@ ng_fma f32
