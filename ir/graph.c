@@ -304,8 +304,7 @@ uint32_t ir_graph_index(Job *job, Graph *graph, uint32_t arg, const Item *items,
         bool reads = items[i].kind != ITEM_NEW_AXIS;
         IR_REQUIRE(job, !reads || dim < from.rank);
         if (items[i].kind == ITEM_GATHER && gathers++) {
-            ir_stop_at(job, STATUS_REJECTED, place,
-                       "an index takes one integer tensor, found more");
+            ir_stop_at(job, STATUS_REJECTED, place, "an index takes one integer tensor, found more");
         }
         apply_item(job, graph, &items[i], reads ? from.extent[dim] : (Poly){0, NULL}, &shape, place);
         dim += reads;

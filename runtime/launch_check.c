@@ -66,7 +66,8 @@ static Status make_span(const RtProgram *program, uint32_t index, const RtScratc
             !evaluate(program, scratch, tensor->stride[d], &span->stride[d]))
             return refuse_overflow(why, "an extent or stride", tensor->name);
         if (span->extent[d] < 0) {
-            rt_say(why, "extent %u of %s is %lld: an extent is at least 0", d, tensor->name, (long long)span->extent[d]);
+            rt_say(why, "extent %u of %s is %lld: an extent is at least 0", d, tensor->name,
+                   (long long)span->extent[d]);
             return STATUS_USAGE;
         }
     }
