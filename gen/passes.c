@@ -74,6 +74,18 @@ static uint32_t chain_of(const Stmt *stmt, uint32_t length) {
     return longest < UINT32_MAX ? (uint32_t)longest : 0;
 }
 
+/* A mean that nobody reads has no statement beside the sum of squares about it. */
+static void add_unread_mean(const Unit *unit, const Nest *nest, const Stmt *stmt, uint32_t chain, uint32_t *depth) {
+    const uint32_t count = unit->expanded->values.count, element = nest->stmts.at[stmt->arg[0]].value;
+    if (stmt->reduction != REDUCTION_WELFORD || element >= count) return;
+    for (uint32_t i = 0; i < count; i++) {
+        const Value *value = &unit->expanded->values.at[i];
+        bool sum = value->op == OP_REDUCE && value->reduction == REDUCTION_ADD;
+        if (!sum || value->dims != unit->expanded->values.at[stmt->value].dims) continue;
+        if (unit->stands_for[value->arg[0]] == unit->stands_for[element] && depth[i] < chain) depth[i] = chain;
+    }
+}
+
 /* Sums in parts: the chain of a part, then that of the parts. */
 static void add_depths(Job *job, const Unit *unit, bool finalize, const int64_t *dims, const int64_t *parts,
                        uint32_t *depth) {
@@ -93,6 +105,7 @@ static void add_depths(Job *job, const Unit *unit, bool finalize, const int64_t 
             else if (!finalize && chain > depth[stmt->value])
                 depth[stmt->value] = chain;
             if (!chain) unknown[stmt->value] = true;
+            add_unread_mean(unit, nest, stmt, chain, depth);
         }
     }
     for (uint32_t i = 0; i < count; i++)

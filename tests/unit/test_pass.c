@@ -235,12 +235,38 @@ static void test_depth_of_parts(void **state) {
     ir_job_free(job);
 }
 
+/* A combine of a pair errs by as much as eight adds. */
+static void run_depth_of_pairs(Job *job, void *state) {
+    static const char text[] = "graph: pairs\ndims: {M: any, N: any}\ninputs: {x: \"f32[M, N]\"}\n"
+                               "nodes: {y: \"softmax(x, dim=-1)\", v: \"var(x, dim=-1)\"}\noutputs: {y: f32, v: f32}\n";
+    const int64_t dims[] = {3, 20000};
+    GenOptions options = {.target = gen_target(90), .verify = true};
+    Unit unit;
+    (void)state;
+    gen_run(job, &unit, "pairs.yaml", text, sizeof text - 1, &options, gen_pass_find("schedule"));
+    uint32_t *depth = gen_depths(job, &unit, dims, NULL), sums = 0;
+    assert_int_equal(unit.plan->steps.count, 1);
+    uint32_t length = gen_chain_length(&unit.plan->steps.at[0].chain, unit.prog, dims, NULL);
+    assert_true(length >= 20000 / 1024);
+    for (uint32_t i = 0; i < unit.expanded->values.count; i++) {
+        const Value *value = &unit.expanded->values.at[i];
+        if (value->op != OP_REDUCE || value->reduction != REDUCTION_ADD) continue;
+        assert_int_equal(depth[i], 8 * length);
+        sums++;
+    }
+    assert_true(sums >= 3);
+}
+
+static void test_depth_of_pairs(void **state) {
+    Job *job = ir_job_create(NULL);
+    if (ir_job_run(job, run_depth_of_pairs, *state) != STATUS_OK) fail_msg("%s", ir_job_report(job));
+    ir_job_free(job);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_worked_example),
-        cmocka_unit_test(test_depths),
-        cmocka_unit_test(test_depth_of_parts),
+        cmocka_unit_test(test_files),          cmocka_unit_test(test_worked_example), cmocka_unit_test(test_depths),
+        cmocka_unit_test(test_depth_of_parts), cmocka_unit_test(test_depth_of_pairs),
     };
     return cmocka_run_group_tests_name("pass", tests, NULL, NULL);
 }
