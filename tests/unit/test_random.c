@@ -461,7 +461,8 @@ static uint32_t print_hits(const Hits *hits) {
     hits_line(&report, "pair");
     hits_count(&report, hits->online, "online", true);
     hits_count(&report, hits->welford, "welford", true);
-    for (uint32_t i = 0; i < PAIR_GATE_COUNT; i++) hits_count(&report, hits->pair_gate[i], pair_gates[i], true);
+    for (uint32_t i = 0; i < PAIR_GATE_COUNT; i++) /* a longer chain beside a pair is rare: tests/pass has it */
+        hits_count(&report, hits->pair_gate[i], pair_gates[i], strcmp(pair_gates[i], "phases") != 0);
     hits_end(&report);
     return report.missing;
 }
