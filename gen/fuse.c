@@ -7,6 +7,7 @@
  *         read, or add up equal parts. A joined nest that reduces is ROW, or stays OUTER or FINALIZE. Tmp buffers that
  *         nobody reads any more are gone. What was joined and what was not, with gate, numbers and the bytes that are
  *         read twice for it, stands in unit->reports
+ *         What one nest would store twice it stores once (gen/share.c)
  * breaks  "one reduction a nest"
  *
  * Pointwise work is joined with rows first; what is left takes the axes of a sum across rows that reads the same.
@@ -437,6 +438,9 @@ void gen_fuse(Job *job, Unit *unit) {
                 i++;
         }
     }
+    gen_share_stores(job, unit->prog);
+    find_writers(&fuse);
+    find_order(&fuse);
     name_joined(&fuse);
     drop_refusals(unit);
     report_refusals(&fuse);

@@ -66,6 +66,9 @@ int64_t gen_stride_magnitude(Job *job, const Prog *prog, Size stride);
 /* A name for one more tmp. */
 const char *gen_tmp_name(Job *job, const Prog *prog);
 
+/* Where a nest stores a value twice in tmps, or makes a sum in parts twice, it does so once. (gen/share.c) */
+void gen_share_stores(Job *job, Prog *prog);
+
 /* Drops tmp buffers that nobody reads, what only they needed, and sizes that nothing names; renumbers the rest. */
 void gen_tidy(Job *job, Prog *prog);
 /* The same where one nest changed, a joined one; bufs and sizes keep their numbers until the next gen_tidy. */
