@@ -200,8 +200,36 @@ static void tell_workspace(const Explain *e) {
 
 /* ---- what passes noted ---- */
 
+/* A refused fusion, for people: the pair, behind it the reason, and what it costs on a line of its own. */
+static void tell_pair(const Explain *e, const Report *report, uint32_t width) {
+    static const char between[] = " are not joined: ";
+    const char *reason = strstr(report->text, between), *head = report->nests;
+    reason = reason ? reason + strlen(between) : report->text;
+    while (*reason) {
+        const char *end = strstr(reason, "; ");
+        const size_t count = end ? (size_t)(end - reason) : strlen(reason);
+        gen_tell_line(e->tell, width + 5, ir_format(e->job, "  %-*s   %.*s", (int)width, head, (int)count, reason));
+        reason += end ? count + 2 : count;
+        head = "";
+    }
+}
+
+/* Of the pairs that fuse refused: the longest. */
+static uint32_t pair_width(const Explain *e) {
+    size_t width = 0;
+    for (uint32_t i = 0; i < e->unit->reports.count; i++) {
+        const Report *report = &e->unit->reports.at[i];
+        if (report->gate && !strcmp(report->pass, "fuse") && strlen(report->nests) > width)
+            width = strlen(report->nests);
+    }
+    return (uint32_t)width;
+}
+
 static void tell_report(const Explain *e, const Report *report) {
-    gen_tell_line(e->tell, 4, ir_format(e->job, "  %s", report->text));
+    if (report->gate && !strcmp(report->pass, "fuse"))
+        tell_pair(e, report, pair_width(e));
+    else
+        gen_tell_line(e->tell, 4, ir_format(e->job, "  %s", report->text));
     gen_tell_open(e->tell, NULL, false);
     gen_tell_json_bool(e->tell, "done", !report->gate);
     gen_tell_json_text(e->tell, "nests", report->nests);

@@ -16,6 +16,7 @@
  * `fuse_reads` full reads. */
 #include "gen/breakpoints.h"
 #include "gen/bytes.h"
+#include "gen/fuse_why.h"
 #include "gen/gen.h"
 #include "gen/knobs.h"
 #include "gen/nests.h"
@@ -144,12 +145,14 @@ static void find_later(Fuse *fuse, uint32_t i) {
     }
 }
 
-/* Some nest runs after i and before j: joining the two makes a cycle. */
-static bool makes_cycle(const Fuse *fuse, uint32_t i, uint32_t j) {
+/* A nest that runs after i and before j: joining the two makes a cycle. IR_NONE: none. */
+static uint32_t find_between(const Fuse *fuse, uint32_t i, uint32_t j) {
     for (uint32_t k = i + 1; k < j; k++)
-        if (fuse->later[k] && fuse->after[k * fuse->prog->nests.count + j]) return true;
-    return false;
+        if (fuse->later[k] && fuse->after[k * fuse->prog->nests.count + j]) return k;
+    return IR_NONE;
 }
+
+static bool makes_cycle(const Fuse *fuse, uint32_t i, uint32_t j) { return find_between(fuse, i, j) != IR_NONE; }
 
 static int64_t count_reads(const Nest *nest) {
     int64_t count = 0;
@@ -345,8 +348,6 @@ static void refuse(Fuse *fuse, const Nest *a, const Nest *b, const Gate *gate, c
     Job *job = fuse->job;
     Poly bytes;
     const char *nests = ir_format(job, "%s %s", a->name, b->name), *shared = shared_reads(fuse, a, b, &bytes);
-    const char *numbers =
-        gate->limit ? ir_format(job, ": %lld, at most %lld", (long long)gate->number, (long long)gate->limit) : why;
     const char *twice =
         shared ? ir_format(job, "; %s read twice, bytes: %s", shared, gen_bytes_text(job, fuse->unit, bytes)) : "";
     *IR_PUSH(job, &fuse->unit->reports) =
@@ -355,7 +356,7 @@ static void refuse(Fuse *fuse, const Nest *a, const Nest *b, const Gate *gate, c
                  .gate = gate->name,
                  .number = gate->number,
                  .limit = gate->limit,
-                 .text = ir_format(job, "%s are not joined: %s%s%s", nests, gate->name, numbers, twice)};
+                 .text = ir_format(job, "%s are not joined: %s%s%s", nests, gate->name, why, twice)};
 }
 
 static void report_refusals(Fuse *fuse) {
@@ -372,10 +373,10 @@ static void report_refusals(Fuse *fuse) {
             if (sliced)
                 refuse(fuse, a, b, &(Gate){.name = "slices"},
                        ir_format(fuse->job, ": other elements of %s in each", sliced));
-            else if (linked && gate.name && !strcmp(gate.name, "order"))
-                refuse(fuse, a, b, &gate, ": along rows in one, across them in the other");
             else if (linked && gate.name)
-                refuse(fuse, a, b, &gate, "");
+                refuse(
+                    fuse, a, b, &gate,
+                    gen_fuse_why(fuse->job, prog, gate.name, i, j, find_between(fuse, i, j), gate.number, gate.limit));
         }
     }
 }
