@@ -2,7 +2,6 @@
  * who come from PyTorch, NumPy or JAX; a misspelt name of this language is names.c's. */
 #include "gen/advice.h"
 
-#include <stddef.h>
 #include <string.h>
 
 typedef struct Advice {
@@ -150,3 +149,13 @@ const char *gen_advise_attribute(const char *name) {
     return advise(attributes, sizeof attributes / sizeof *attributes, name);
 }
 bool gen_is_module(const char *name) { return holds(modules, name); }
+
+const char *gen_advice_row(uint32_t index, size_t *count, const char **advice) {
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (const char *at = calls[i].names; *at; at += *count, at += *at == ' ') {
+            *count = strcspn(at, " ");
+            *advice = calls[i].advice;
+            if (index-- == 0) return at;
+        }
+    return NULL;
+}

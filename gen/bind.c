@@ -5,6 +5,7 @@
 
 #include "gen/advice.h"
 #include "gen/front.h"
+#include "gen/language.h"
 
 static uint32_t find_param(const char *const *params, uint32_t count, const char *keyword) {
     for (uint32_t i = 0; i < count; i++)
@@ -21,12 +22,25 @@ static const char *list_params(Front *front, const char *const *params, uint32_t
 
 static const char norm_note[] = "norms take no normalized_shape, since dim=-1 says what is normalised";
 
+/* Others of the call that have another name here: ", nor 'keepdims', which is called keepdim". */
+static const char *other_keywords(Front *front, const Ast *call, const char *keyword, const char *const *params,
+                                  uint32_t count) {
+    Text text = ir_text(front->job);
+    for (uint32_t i = 0; i < call->count; i++) {
+        const char *own = call->keywords[i];
+        if (!own || strcmp(own, keyword) == 0 || find_param(params, count, own) != IR_NONE) continue;
+        const char *here = gen_advise_keyword(own);
+        if (here) ir_text_format(&text, ", nor '%s', which is called %s", own, here);
+    }
+    return ir_text_string(&text);
+}
+
 static _Noreturn void refuse_keyword(Front *front, const Scope *scope, const Ast *call, const char *keyword,
                                      Place place, const char *const *params, uint32_t count) {
     const char *here = gen_advise_keyword(keyword), *list = list_params(front, params, count);
     if (here && find_param(params, count, here) != IR_NONE)
-        gen_refuse(front, scope, place, "%s has no parameter '%s', which is called %s here: %s(%s)", call->text,
-                   keyword, here, call->text, list);
+        gen_refuse(front, scope, place, "%s has no parameter '%s', which is called %s here%s: %s(%s)", call->text,
+                   keyword, here, other_keywords(front, call, keyword, params, count), call->text, list);
     if (strcmp(keyword, "dtype") == 0)
         gen_refuse(front, scope, place, "%s has no parameter 'dtype': write cast(%s(...), f32)", call->text,
                    call->text);
@@ -87,8 +101,9 @@ _Noreturn void gen_refuse_missing(Front *front, const Scope *scope, const Ast *c
     const char *expected = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].param, param) == 0) expected = kinds[i].expected;
-    gen_refuse(front, scope, call->place, "%s needs its argument '%s'%s%s", call->text, param, expected ? ": " : "",
-               expected ? expected : "");
+    const char *signature = gen_signature(front->job, call->text);
+    gen_refuse(front, scope, call->place, "%s needs its argument '%s'%s%s%s%s", call->text, param, expected ? ": " : "",
+               expected ? expected : "", signature ? "; it is " : "", signature ? signature : "");
 }
 
 static bool is_dim(const Arg *arg) { return arg->kind == ARG_NUMBER && arg->is_integer; }

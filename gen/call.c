@@ -288,7 +288,7 @@ static _Noreturn void refuse_callee(Front *front, const Scope *scope, const Ast 
     for (int i = 0; i < GEN_BUILTINS; i++) *IR_PUSH(front->job, &words) = gen_builtin_name((Builtin)i);
     const char *near = gen_name_hint(front, call->text, 1u << SYMBOL_FUNCTION, words.at, words.count);
     gen_refuse(front, scope, call->place, "unknown operation '%s'%s", call->text,
-               *near ? near : ": `normgen ops` lists them; one of your own stands under functions:");
+               *near ? near : ": 'normgen ops' lists them; one of your own stands under functions:");
 }
 
 Arg gen_build_call(Front *front, const Scope *scope, const Ast *ast) {

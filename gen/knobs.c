@@ -38,18 +38,18 @@ static void check_setting(Job *job, const Setting *setting) {
         int64_t number;
         if (*knobs[i].values) {
             if (is_word_of(knobs[i].values, setting->value)) return;
-            ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes one of: %s; found `%s`", name, knobs[i].values,
+            ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes one of: %s; found '%s'", name, knobs[i].values,
                        setting->value);
         }
         if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= 1 && number <= 1 << 20) return;
-        ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes a positive number; found `%s`", name,
+        ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes a positive number; found '%s'", name,
                    setting->value);
     }
     const char *names[KNOB_COUNT];
     for (uint32_t i = 0; i < KNOB_COUNT; i++) names[i] = knobs[i].name;
     const char *near = ir_near_miss(job, name, names, KNOB_COUNT);
-    ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "there is no knob `%s`%s%s%s", name, near ? "; did you mean `" : "",
-               near ? near : "", near ? "`?" : "");
+    ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "there is no knob '%s'%s%s%s (normgen knobs GRAPH lists them)", name,
+               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static bool takes(const Step *step, KnobScope scope, const char *value) {

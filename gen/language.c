@@ -86,11 +86,29 @@ static void put_reduction(Text *text, const ReductionRow *row, bool logic) {
     ir_text_format(text, "%s\tnot available yet\t%s", row->ulps == 0 ? "" : " a step", row->cuda);
 }
 
+/* "rms_norm(x, weight=None, eps required, dim=-1)": a parameter without a default behind one that has it is marked. */
+static void put_signature(Text *text, const char *head, size_t count) {
+    size_t at = strcspn(head, "(") + 1;
+    bool optional = false;
+    ir_text_bytes(text, head, at);
+    while (at < count) {
+        const size_t length = strcspn(head + at, ",)"), stop = at + length;
+        const bool given = memchr(head + at, '=', length) != NULL;
+        ir_text_bytes(text, head + at, length);
+        if (optional && !given) ir_text_put(text, " required");
+        optional = optional || given;
+        ir_text_bytes(text, head + stop, head[stop] == ',' ? 2 : 1);
+        at = stop + (head[stop] == ',' ? 2 : 1);
+    }
+}
+
 static void put_composite(Text *text, uint32_t line) {
     const char *whole = gen_composite_text(line), *colon = strstr(whole, "): ");
     const size_t name = strcspn(whole, "("), head = colon ? (size_t)(colon - whole) + 1 : strlen(whole);
-    ir_text_format(text, "%.*s\tcomposites\t%.*s\t%s\tthat of its formula\t%s\tfollows from its formula", (int)name,
-                   whole, (int)head, whole, gen_composite_what(line), colon ? colon + 3 : "");
+    ir_text_format(text, "%.*s\tcomposites\t", (int)name, whole);
+    put_signature(text, whole, head);
+    ir_text_format(text, "\t%s\tthat of its formula\t%s\tfollows from its formula", gen_composite_what(line),
+                   colon ? colon + 3 : "");
     ir_text_put(text, "\tthat of its formula\t");
 }
 
@@ -116,4 +134,17 @@ bool gen_language_row(Text *text, uint32_t index) {
     if (index >= gen_composite_count) return false;
     put_composite(text, index);
     return true;
+}
+
+const char *gen_signature(Job *job, const char *name) {
+    Text row = ir_text(job);
+    for (uint32_t i = 0; gen_language_row(&row, i); i++, row.count = 0) {
+        const char *line = ir_text_string(&row);
+        const size_t count = strcspn(line, "\t");
+        if (strlen(name) != count || memcmp(line, name, count) != 0) continue;
+        line += count + 1;
+        line += strcspn(line, "\t") + 1;
+        return ir_copy_text(job, line, strcspn(line, "\t"));
+    }
+    return NULL;
 }

@@ -19,5 +19,7 @@ bool gen_is_operation(const char *name);
  *   error, derivative, CUDA text.
  * A field that does not apply is empty. False past the end. */
 bool gen_language_row(Text *text, uint32_t index);
+/* The signature of a call of the language; NULL: it has none of this name. */
+const char *gen_signature(Job *job, const char *name);
 
 #endif

@@ -165,6 +165,17 @@ static uint32_t word_end(const Lexer *lexer, uint32_t at) {
     return at;
 }
 
+/* What stands in the brackets that open here, on one line; "..." where it is long or they are not closed. */
+static const char *call_arguments(Lexer *lexer, uint32_t open) {
+    uint32_t at = open, depth = 0;
+    for (; at < lexer->stop && lexer->bytes[at] != '\n'; at++) {
+        depth += lexer->bytes[at] == '(';
+        if (lexer->bytes[at] == ')' && --depth == 0) break;
+    }
+    const bool closed = at < lexer->stop && lexer->bytes[at] == ')';
+    return closed && at - open <= 40 ? copy_word(lexer, open + 1, at) : "...";
+}
+
 /* x.sum(), x.T and torch.exp(x). */
 static _Noreturn void refuse_dot(Lexer *lexer) {
     uint32_t start = lexer->at, before = start, stop = word_end(lexer, start + 1);
@@ -189,8 +200,11 @@ static _Noreturn void refuse_dot(Lexer *lexer) {
     if (advice)
         ir_stop_at(lexer->job, STATUS_REJECTED, place, "'.%.40s%s' is not in the language: %s", word, call ? "()" : "",
                    advice);
-    ir_stop_at(lexer->job, STATUS_REJECTED, place, "methods are not in the language: write %.40s(x), not x.%.40s()",
-               word, word);
+    const char *of = before < start && is_letter(lexer->bytes[before]) ? copy_word(lexer, before, start) : "x";
+    const char *rest = call ? call_arguments(lexer, stop) : "";
+    ir_stop_at(lexer->job, STATUS_REJECTED, place,
+               "methods are not in the language: write %.40s(%.40s%s%s), not %.40s.%.40s(%s)", word, of,
+               *rest ? ", " : "", rest, of, word, rest);
 }
 
 static Token lex_symbol(Lexer *lexer) {

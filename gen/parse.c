@@ -123,9 +123,10 @@ static void warn_unused(Front *front, const Doc *outputs) {
     }
     for (uint32_t i = 0; i < front->symbols.count; i++) {
         const Symbol *symbol = &front->symbols.at[i];
-        if ((symbol->kind == SYMBOL_INPUT || symbol->kind == SYMBOL_SCALAR) && !symbol->used)
-            gen_warn(front, symbol->place, "the %s '%s' is not used", symbol->kind == SYMBOL_INPUT ? "input" : "scalar",
-                     symbol->name);
+        static const char *const kinds[] = {[SYMBOL_DIM] = "dim", [SYMBOL_INPUT] = "input", [SYMBOL_SCALAR] = "scalar"};
+        const bool told = symbol->kind == SYMBOL_DIM || symbol->kind == SYMBOL_INPUT || symbol->kind == SYMBOL_SCALAR;
+        if (told && !symbol->used)
+            gen_warn(front, symbol->place, "the %s '%s' is not used", kinds[symbol->kind], symbol->name);
         if (symbol->kind == SYMBOL_NODE && !front->nodes.at[symbol->index].live)
             gen_warn(front, symbol->place, "no output needs the node '%s'", symbol->name);
     }

@@ -69,12 +69,14 @@ void gen_read_entries(Front *front, const Doc *section, const char *name,
     if (!section) return;
     if (section->kind != DOC_MAP)
         ir_stop_at(front->job, STATUS_REJECTED, section->place,
-                   "%s: expected entries 'name: value', indented or within { }, found a %s", name,
-                   section->kind == DOC_LIST ? "list" : "text");
+                   "%s: expected entries 'name: value', indented or within { }, found a %s%s", name,
+                   section->kind == DOC_LIST ? "list" : "text",
+                   section->kind == DOC_SCALAR && strchr(section->text, ':') ? ": a space stands behind the colon"
+                                                                             : "");
     for (uint32_t i = 0; i < section->size; i++) {
         Entry entry = {.front = front, .key = section->keys[i], .item = section->items[i], .read = read};
         front->depth = 0;
-        gen_attempt(front->job, read_entry, &entry);
+        if (!section->keys[i]->repeated) gen_attempt(front->job, read_entry, &entry);
     }
 }
 
@@ -112,6 +114,8 @@ static void read_dim(Front *front, const Doc *key, const Doc *item) {
         if (hint) dim.hint = read_extent(front, hint, "a hint", ",", 0);
         if (max) dim.max = read_extent(front, max, "a max", ",", 0);
         if (multiple) dim.multiple = read_extent(front, multiple, "a multiple", ",", 1);
+        if (hint && dim.max >= 0 && dim.hint > dim.max)
+            gen_warn(front, hint->place, "the hint of '%s' is above its max of %lld", dim.name, (long long)dim.max);
     } else if (strcmp(scalar_text(front, item, "a dim"), "any") != 0) {
         dim.value = read_extent(front, item, "a dim", ": any, {hint: n, max: n, multiple: n} or", 0);
     }

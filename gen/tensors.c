@@ -24,7 +24,20 @@ void gen_check_shape(Front *front, const Shape *shape, Place place) {
     if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "extents and their products must stay below 2^62");
 }
 
+/* The first name within the expression that nothing has. */
+static const Ast *find_unknown(const Front *front, const Ast *ast) {
+    if (ast->kind == AST_NAME && !gen_name_find(front, ast->text)) return ast;
+    const Ast *found = NULL;
+    for (uint32_t i = 0; i < ast->count && !found; i++)
+        if (ast->item[i]) found = find_unknown(front, ast->item[i]);
+    return found;
+}
+
 static Poly size_of(Front *front, const Ast *ast, const char *what) {
+    const Ast *unknown = find_unknown(front, ast);
+    if (unknown && !*gen_name_hint(front, unknown->text, 1u << SYMBOL_DIM, NULL, 0))
+        ir_stop_at(front->job, STATUS_REJECTED, unknown->place, "unknown dim '%s': declare it, as in dims: {%s: any}",
+                   unknown->text, unknown->text);
     Arg arg = gen_build(front, NULL, ast);
     return gen_arg_size(front, &arg, ast->place, what);
 }

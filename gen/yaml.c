@@ -147,7 +147,7 @@ static const struct {
     {"did not find expected key", "expected another 'name: value' of the same indentation"},
     {"did not find expected <document start>", "expected the end of the file: a graph file is one YAML mapping"},
     {"did not find expected node content", "expected a value"},
-    {"found a tab", "YAML forbids tabs in indentation: use spaces"},
+    {"found a tab", "a tab: YAML is indented with spaces"},
 };
 
 /* libyaml gives up on keys of more than 1,024 characters, in other words. */
@@ -166,8 +166,18 @@ static uint32_t name_before(const Reader *reader, uint32_t at) {
     return at > 0 && strchr("\"'", reader->bytes[at - 1]) ? at - 1 : at;
 }
 
+/* A name here with a colon right behind it and text behind that: the space is missing. */
+static void refuse_tight_colon(Reader *reader, uint32_t at) {
+    uint32_t colon = at;
+    while (colon < reader->count && is_name_byte(reader->bytes[colon])) colon++;
+    if (colon > at && colon + 1 < reader->count && reader->bytes[colon] == ':' &&
+        !strchr(" \t\r\n", reader->bytes[colon + 1]))
+        ir_stop_at(reader->job, STATUS_REJECTED, point(reader, colon), "write a space behind the colon, as in M: any");
+}
+
 static _Noreturn void refuse_simple_key(Reader *reader, uint32_t at) {
     refuse_long_name(reader, at);
+    refuse_tight_colon(reader, at);
     ir_stop_at(reader->job, STATUS_REJECTED, point(reader, at),
                "expected 'name: value' on one line, the name at the indentation of its neighbours");
 }
@@ -179,6 +189,8 @@ static _Noreturn void refuse_yaml(Reader *reader) {
     uint32_t at = byte_of(reader, &parser->problem_mark);
     Place place = point(reader, at);
     char found = at < reader->count ? reader->bytes[at] : 0;
+    if (found == '\t' && !text_before(reader, at))
+        ir_stop_at(reader->job, STATUS_REJECTED, place, "a tab: YAML is indented with spaces");
     if (strstr(problem, "could not find expected ':'"))
         refuse_simple_key(reader, byte_of(reader, &parser->context_mark));
     if (strstr(problem, "did not find expected ','") && found == ':') refuse_long_name(reader, name_before(reader, at));
@@ -194,6 +206,9 @@ static _Noreturn void refuse_yaml(Reader *reader) {
         uint32_t first = line_start(reader, at);
         for (uint32_t word = first; word < at; word++)
             if (word == first || !is_name_byte(reader->bytes[word - 1])) refuse_long_name(reader, word);
+        uint32_t above = first > 0 ? line_start(reader, first - 1) : first;
+        while (above < first && reader->bytes[above] == ' ') above++;
+        refuse_tight_colon(reader, above);
         if (open_brackets(reader->bytes + first, at - first, "[(", "])") > 0)
             ir_stop_at(reader->job, STATUS_REJECTED, place,
                        "': ' splits the expression: write no space after the colon, as in x[a:b]");
@@ -251,7 +266,15 @@ static void check_keys(Reader *reader, const Doc *map) {
         ir_error(reader->job, keys[i].doc->place,
                  "the key '%.64s' is already there: rename one of the two, or remove it", keys[i].doc->text);
         ir_note(reader->job, keys[i - 1].doc->place, "the first one");
+        map->keys[keys[i].index]->repeated = true;
     }
+}
+
+static _Noreturn void refuse_empty(Reader *reader, const Doc *key, const Doc *item) {
+    if (!key) ir_stop_at(reader->job, STATUS_REJECTED, item->place, "a list item has no value");
+    const char *colon = key->style == DOC_PLAIN ? strchr(key->text, ':') : NULL;
+    const char *advice = colon && colon[1] ? ": write a space behind the colon, as in M: any" : "";
+    ir_stop_at(reader->job, STATUS_REJECTED, key->place, "'%.64s' has no value%s", key->text, advice);
 }
 
 static void close_level(Reader *reader) {
@@ -269,9 +292,7 @@ static void close_level(Reader *reader) {
         if (key && key->kind != DOC_SCALAR)
             ir_stop_at(reader->job, STATUS_REJECTED, key->place, "a key is a name, not a %s",
                        key->kind == DOC_MAP ? "map" : "list");
-        if (item->kind == DOC_SCALAR && item->style == DOC_PLAIN && item->count == 0)
-            ir_stop_at(reader->job, STATUS_REJECTED, key ? key->place : item->place, "%s%.64s%s has no value",
-                       key ? "'" : "a list item", key ? key->text : "", key ? "'" : "");
+        if (item->kind == DOC_SCALAR && item->style == DOC_PLAIN && item->count == 0) refuse_empty(reader, key, item);
     }
     if (map) check_keys(reader, doc);
     reader->depth--;

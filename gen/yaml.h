@@ -14,6 +14,7 @@ typedef struct Doc {
     DocKind kind;
     DocStyle style;
     bool flow;        /* a map in { } or a list in [ ] */
+    bool repeated;    /* a key that its map has already, which is an error */
     Place place;      /* of all of it; of a map or list: its first character */
     const char *text; /* a scalar's value, NUL-terminated */
     size_t count;

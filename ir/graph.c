@@ -169,20 +169,30 @@ static void note_equal_numbers(Job *job, const Graph *graph, const uint32_t *arg
     ir_note(job, place, "the numbers are equal now, but -D may change a dim: write the same name, or reshape");
 }
 
-/* A shape that would meet another's first dims: says that dims meet from the last. */
+/* Where the dims of the small shape stand in the large one, side by side but not last; IR_NONE: nowhere. */
+static uint32_t find_run(const Shape *small, const Shape *large) {
+    for (uint32_t first = 0; small->rank > 0 && first + small->rank < large->rank; first++) {
+        bool same = true;
+        for (uint32_t d = 0; same && d < small->rank; d++)
+            same = ir_poly_equal(small->extent[d], large->extent[first + d]);
+        if (same) return first;
+    }
+    return IR_NONE;
+}
+
+/* A shape that would meet other dims of another's than the last: says that dims meet from the last. */
 static void note_leading_dims(Job *job, const Graph *graph, const uint32_t *args, uint32_t arity, Place place) {
     for (uint32_t i = 0; i < arity; i++)
         for (uint32_t k = 0; k < arity; k++) {
             const Shape *small = &graph->values.at[args[i]].shape, *large = &graph->values.at[args[k]].shape;
-            bool leads = small->rank > 0 && small->rank < large->rank;
-            for (uint32_t d = 0; leads && d < small->rank; d++)
-                leads = ir_poly_equal(small->extent[d], large->extent[d]);
-            if (!leads) continue;
+            const uint32_t first = find_run(small, large);
+            if (first == IR_NONE) continue;
             const char *name = graph->values.at[args[i]].name;
             Text index = ir_text(job);
-            for (uint32_t d = small->rank; d < large->rank; d++) ir_text_put(&index, ", None");
-            ir_note(job, place, "dims meet from the last one: %s[...%s] meets the first", name ? name : "x",
-                    ir_text_string(&index));
+            for (uint32_t d = first + small->rank; d < large->rank; d++) ir_text_put(&index, ", None");
+            ir_note(job, place, "dims meet from the last one: %s[%s%s] meets %s", name ? name : "x",
+                    small->rank == 1 ? ":" : "...", ir_text_string(&index),
+                    first ? ir_format(job, "dim %u", first) : "the first");
             return;
         }
 }

@@ -3,6 +3,7 @@
 #include "runtime/context.h"
 
 #include "gen/knobs.h"
+#include "gen/advice.h"
 #include "gen/language.h"
 
 #include <stdlib.h>
@@ -108,8 +109,11 @@ static void put_types(Text *out, const Graph *graph) {
             ir_text_format(out, "%lld\t", (long long)dim->value);
         else
             ir_text_put(out, "any\t");
-        if (dim->multiple > 1) ir_text_format(out, "a multiple of %lld", (long long)dim->multiple);
-        if (dim->max >= 0) ir_text_format(out, "%sat most %lld", dim->multiple > 1 ? ", " : "", (long long)dim->max);
+        const bool hinted = dim->value < 0 && dim->hint >= 0;
+        if (hinted) ir_text_format(out, "hint %lld", (long long)dim->hint);
+        if (dim->max >= 0) ir_text_format(out, "%smax %lld", hinted ? ", " : "", (long long)dim->max);
+        if (dim->multiple > 1)
+            ir_text_format(out, "%smultiple %lld", hinted || dim->max >= 0 ? ", " : "", (long long)dim->multiple);
         ir_text_put(out, "\n");
     }
     for (uint32_t i = 0; i < graph->inputs.count; i++) put_tensor_type(out, graph, "input", &graph->inputs.at[i]);
@@ -246,9 +250,17 @@ static bool list_language(uint32_t index, ng_text *line) {
     return status != STATUS_OK || listing.found;
 }
 
+static bool list_advice(uint32_t index, ng_text *line) {
+    size_t count;
+    const char *advice, *name = gen_advice_row(index, &count, &advice);
+    if (!name) return false;
+    rt_why(line, "%.*s\t%s", (int)count, name, advice);
+    return true;
+}
+
 ng_status ng_list(ng_list_kind kind, uint32_t index, ng_text *line) {
     static bool (*const lists[])(uint32_t index, ng_text * line) = {
-        list_op, list_composite, list_pass, list_strategy, list_dtype, list_knob, list_language};
+        list_op, list_composite, list_pass, list_strategy, list_dtype, list_knob, list_language, list_advice};
     if (!line || (size_t)kind >= sizeof lists / sizeof *lists) return NG_USAGE;
     *line = (ng_text){NULL, 0};
     if (!lists[kind](index, line)) return NG_USAGE;

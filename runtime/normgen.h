@@ -292,9 +292,10 @@ typedef enum ng_list_kind {
     NG_LIST_STRATEGIES,
     NG_LIST_DTYPES,
     NG_LIST_KNOBS,   /* what --set takes */
-    NG_LIST_LANGUAGE /* each call of the graph language, with more fields divided by tabs: name, group, signature, what
-                        it gives, dtype of the result, formula, error, derivative, CUDA text; empty where none applies
-                      */
+    NG_LIST_LANGUAGE, /* each call of the graph language, with more fields divided by tabs: name, group, signature,
+                         what it gives, dtype of the result, formula, error, derivative, CUDA text; empty where none
+                         applies */
+    NG_LIST_ADVICE    /* calls of PyTorch, NumPy and JAX, and what to write instead */
 } ng_list_kind;
 NG_API ng_status ng_list(ng_list_kind kind, uint32_t index, ng_text *line);
 

@@ -44,11 +44,15 @@ static void show_whole(Cli *cli, const Row *row) {
 }
 
 static _Noreturn void refuse_name(Cli *cli, const char *only) {
-    size_t count;
+    size_t count = strlen(only);
+    ng_text line = {0};
+    for (uint32_t i = 0; ng_list(NG_LIST_ADVICE, i, &line) == NG_OK; i++, ng_text_free(&line))
+        if (strcspn(line.bytes, "\t") == count && !memcmp(line.bytes, only, count))
+            cli_fail(cli, NG_USAGE, "there is no %s: %s", only, line.bytes + count + 1);
     char **names = cli_list_names(NG_LIST_LANGUAGE, &count);
     const char *near = cli_near_miss(only, (const char *const *)names, count);
     if (near) cli_fail(cli, NG_USAGE, "no operation %s; did you mean %s?", only, near);
-    cli_fail(cli, NG_USAGE, "no operation %s (`normgen ops` lists them)", only);
+    cli_fail(cli, NG_USAGE, "no operation %s ('normgen ops' lists them)", only);
 }
 
 int cli_ops(Cli *cli) {
@@ -79,6 +83,6 @@ int cli_ops(Cli *cli) {
     if (!shown && only) refuse_name(cli, only);
     if (!only) cli_show_list(cli, NG_LIST_DTYPES, "dtypes");
     if (!only && !list)
-        buf_put(&cli->out, "\n`normgen ops NAME` shows one with its dtype, formula, error and derivative.\n");
+        buf_put(&cli->out, "\n'normgen ops NAME' shows one with its dtype, formula, error and derivative.\n");
     return NG_OK;
 }

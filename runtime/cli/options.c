@@ -138,7 +138,7 @@ void cli_help(Buf *buf, const Verb *verb) {
                  "    normgen VERB [options] [GRAPH]\n\nVerbs:\n");
     for (int i = 0; i < VERB_COUNT; i++)
         buf_format(buf, "  %-9s %-18s %s\n", cli_verbs[i].name, cli_verbs[i].operands, cli_verbs[i].does);
-    buf_put(buf, "\n`normgen VERB --help` lists the options of a verb. A first walk:\n\n"
+    buf_put(buf, "\n'normgen VERB --help' lists the options of a verb. A first walk:\n\n"
                  "    normgen check x.yaml                   is it a graph\n"
                  "    normgen explain x.yaml --hint M=4096   which kernels, why, and how many bytes\n"
                  "    normgen run x.yaml -D M=64 --check     its numbers against a reference in double\n"

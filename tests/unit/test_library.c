@@ -369,8 +369,8 @@ static void test_texts(void **state) {
 
 static void test_lists(void **state) {
     (void)state;
-    static const char *const some[] = {"rsqrt", "layer_norm", "fuse", "row_loop", "bf16", "vector", "gelu"};
-    for (int kind = NG_LIST_OPS; kind <= NG_LIST_LANGUAGE; kind++) {
+    static const char *const some[] = {"rsqrt", "layer_norm", "fuse", "row_loop", "bf16", "vector", "gelu", "swish"};
+    for (int kind = NG_LIST_OPS; kind <= NG_LIST_ADVICE; kind++) {
         ng_text line;
         int found = 0;
         for (uint32_t i = 0; !ng_list((ng_list_kind)kind, i, &line); i++) {

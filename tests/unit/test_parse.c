@@ -281,18 +281,26 @@ static void test_settings(void **state) {
 
 static void test_warnings(void **state) {
     (void)state;
-    static const char text[] = "graph: g\ninputs: {x: 'f32[3]', u: 'f32[3]'}\nscalars: {s: 1}\n"
+    static const char text[] = "graph: g\ndims: {K: any, L: any}\n"
+                               "inputs: {x: 'f32[L]', u: 'f32[3]'}\nscalars: {s: 1}\n"
                                "nodes: {y: x + 1, dead: y + 1, used: y}\noutputs: {used: f32}\n";
     GraphText *graph_text = good(text, UP_TO_PARSE);
     assert_non_null(graph_text_find(graph_text, "the input 'u' is not used"));
     assert_non_null(graph_text_find(graph_text, "the scalar 's' is not used"));
     assert_non_null(graph_text_find(graph_text, "no output needs the node 'dead'"));
-    assert_int_equal(ir_diagnostic_count(graph_text->job), 3);
+    assert_non_null(graph_text_find(graph_text, "the dim 'K' is not used"));
+    assert_int_equal(ir_diagnostic_count(graph_text->job), 4);
     graph_text_free(graph_text);
     GenOptions options = {.warnings_are_errors = true};
     graph_text = graph_text_read(text, strlen(text), &options, UP_TO_PARSE);
     assert_int_equal(graph_text->status, STATUS_REJECTED);
-    assert_int_equal(ir_error_count(graph_text->job), 3);
+    assert_int_equal(ir_error_count(graph_text->job), 4);
+    graph_text_free(graph_text);
+    graph_text = good("graph: g\ndims: {L: {hint: 9, max: 3}}\ninputs: {x: 'f32[L]'}\nnodes: {y: x + 1}\n"
+                      "outputs: {y: f32}\n",
+                      UP_TO_PARSE);
+    assert_non_null(graph_text_find(graph_text, "the hint of 'L' is above its max of 3"));
+    assert_int_equal(ir_diagnostic_count(graph_text->job), 1);
     graph_text_free(graph_text);
 }
 
