@@ -69,6 +69,62 @@ int64_t gen_bytes_guess(Job *job, const Unit *unit, Poly bytes) {
     return ir_poly_eval(bytes, dims, prog->dims.count, parts, prog->parts.count, &value) ? value : IR_MAX_EXTENT;
 }
 
+/* ---- loads of later phases ---- */
+
+#define SM_THREADS 2048 /* that an SM runs at once; where a step leaves its CTAs an SM to the compiler */
+
+static uint32_t phases_that_load(const Step *step, const Nest *nest, uint32_t access) {
+    uint32_t count = 0;
+    for (uint32_t q = 0; q < step->phase_count; q++) {
+        bool here = false;
+        for (uint32_t i = 0; i < step->phases[q].loads.count; i++) {
+            const Stmt *load = &nest->stmts.at[step->phases[q].loads.at[i]];
+            here = here || (load->access == access && ir_is_full_read(nest, load));
+        }
+        count += here;
+    }
+    return count;
+}
+
+/* Of what the step touches, the share of the CTAs that run at once. */
+static int64_t touched_at_once(Job *job, const Unit *unit, const Step *step) {
+    const Target *target = unit->options.target ? unit->options.target : gen_target(90);
+    const int64_t all = gen_bytes_guess(job, unit, gen_step_bytes(job, unit, step));
+    const int64_t units = gen_bytes_guess(job, unit, step->units);
+    int64_t ctas = units / step->units_per_cta + (units % step->units_per_cta != 0);
+    const int64_t parts =
+        step->part == IR_NONE ? 1 : gen_bytes_guess(job, unit, ir_poly_symbol(job, IR_POLY_PART + step->part));
+    const int64_t each = step->tile.min_ctas ? step->tile.min_ctas : SM_THREADS / step->tile.threads;
+    if (ir_mul_overflows(ctas, parts, &ctas)) ctas = IR_MAX_EXTENT;
+    const int64_t resident = target->sms * (each > 1 ? each : 1);
+    return ctas <= resident ? all : (int64_t)((double)all * (double)resident / (double)ctas);
+}
+
+Again gen_step_again(Job *job, const Unit *unit, const Step *step) {
+    const Nest *nest = &unit->prog->nests.at[step->nest];
+    const Target *target = unit->options.target ? unit->options.target : gen_target(90);
+    Again again = {.bytes = ir_poly_int(job, 0)};
+    bool overflow = false;
+    for (uint32_t a = 0; a < nest->accesses.count; a++) {
+        const uint32_t phases = phases_that_load(step, nest, a);
+        if (phases < 2) continue;
+        const Poly own = times(job, gen_access_bytes(job, unit->prog, nest, &nest->accesses.at[a]), phases - 1);
+        again.bytes = ir_poly_add(job, again.bytes, own, &overflow);
+    }
+    if (again.bytes.count) again.at_once = touched_at_once(job, unit, step);
+    again.counted = again.at_once > target->l2_bytes;
+    return again;
+}
+
+Poly gen_step_moved(Job *job, const Unit *unit, const Step *step) {
+    const Again again = gen_step_again(job, unit, step);
+    const Poly once = gen_step_bytes(job, unit, step);
+    bool overflow = false;
+    return again.counted ? ir_poly_add(job, once, again.bytes, &overflow) : once;
+}
+
+/* ---- texts ---- */
+
 const char *gen_poly_text(Job *job, const Prog *prog, Poly poly) {
     const char **names = IR_NEW_ARRAY(job, const char *, prog->dims.count + 1);
     for (uint32_t i = 0; i < prog->dims.count; i++) names[i] = prog->dims.at[i].name;
@@ -85,7 +141,7 @@ const char *gen_guess_text(Job *job, const Prog *prog) {
     return ir_text_string(&text);
 }
 
-static bool has_symbol(Poly poly, uint32_t symbol) {
+bool gen_poly_has(Poly poly, uint32_t symbol) {
     for (uint32_t t = 0; t < poly.count; t++)
         for (uint32_t i = 0; i < IR_MAX_DEGREE; i++)
             if (poly.terms[t].symbol[i] == symbol) return true;
@@ -98,10 +154,10 @@ static const char *values_text(Job *job, const Unit *unit, Poly poly) {
     const int64_t *dims = gen_guess_dims(job, prog), *parts = guess_parts(job, unit, dims);
     Text text = ir_text(job);
     for (uint32_t i = 0; i < prog->dims.count; i++)
-        if (has_symbol(poly, i))
+        if (gen_poly_has(poly, i))
             ir_text_format(&text, "%s%s=%lld", text.count ? ", " : "", prog->dims.at[i].name, (long long)dims[i]);
     for (uint32_t k = 0; parts && k < prog->parts.count; k++)
-        if (has_symbol(poly, IR_POLY_PART + k))
+        if (gen_poly_has(poly, IR_POLY_PART + k))
             ir_text_format(&text, "%s%s=%lld", text.count ? ", " : "", prog->parts.at[k], (long long)parts[k]);
     return ir_text_string(&text);
 }

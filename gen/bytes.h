@@ -13,9 +13,20 @@ Poly gen_axes_elements(Job *job, const Prog *prog, const Nest *nest, uint32_t ax
 Poly gen_access_bytes(Job *job, const Prog *prog, const Nest *nest, const Access *access);
 /* What a step must move at least: each element of each tensor once. */
 Poly gen_step_bytes(Job *job, const Unit *unit, const Step *step);
+/* What later phases of a step load once more, which moves bytes unless the L2 still has it: where what the CTAs touch
+ * that run at once, by the guess, is no more than it holds. */
+typedef struct Again {
+    Poly bytes;      /* no terms: each element is loaded once */
+    int64_t at_once; /* bytes that the CTAs touch that run at once */
+    bool counted;    /* at_once passes the L2 */
+} Again;
+Again gen_step_again(Job *job, const Unit *unit, const Step *step);
+/* gen_step_bytes, and what is loaded again where that counts. */
+Poly gen_step_moved(Job *job, const Unit *unit, const Step *step);
 
 /* The number by the guess; one that passes 2^62 is 2^62. */
 int64_t gen_bytes_guess(Job *job, const Unit *unit, Poly bytes);
+bool gen_poly_has(Poly poly, uint32_t symbol);
 const char *gen_poly_text(Job *job, const Prog *prog, Poly poly);
 /* "M=1024, N=512": the guess; "" where nothing is any. */
 const char *gen_guess_text(Job *job, const Prog *prog);

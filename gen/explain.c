@@ -92,7 +92,7 @@ static void tell_bytes(const Explain *e) {
     Poly all = ir_poly_int(e->job, 0);
     bool overflow = false;
     for (uint32_t s = 0; s < e->plan->steps.count; s++)
-        all = ir_poly_add(e->job, all, gen_step_bytes(e->job, e->unit, &e->plan->steps.at[s]), &overflow);
+        all = ir_poly_add(e->job, all, gen_step_moved(e->job, e->unit, &e->plan->steps.at[s]), &overflow);
     const Poly ideal = ideal_bytes(e);
     int64_t moved, least;
     const bool known = gen_explain_value(e, all, &moved) && gen_explain_value(e, ideal, &least);
@@ -157,7 +157,21 @@ static const char *lodgers(const Explain *e, uint32_t room) {
     return ir_text_string(&text);
 }
 
-static void tell_room(const Explain *e, uint32_t room, int64_t bytes) {
+/* ", room for P0 = 128": the most parts of a launch with these dims or smaller ones, where sizes are by them. */
+static const char *most_parts(const Explain *e, const Room *room, const int64_t *most) {
+    Text text = ir_text(e->job);
+    for (uint32_t k = 0; k < e->prog->parts.count; k++) {
+        bool named = false;
+        for (uint32_t i = 0; i < room->sizes.count; i++)
+            named = named || gen_poly_has(room->sizes.at[i], IR_POLY_PART + k);
+        if (named)
+            ir_text_format(&text, "%s%s = %lld", text.count ? ", " : ", room for ", e->prog->parts.at[k],
+                           (long long)most[k]);
+    }
+    return ir_text_string(&text);
+}
+
+static void tell_room(const Explain *e, uint32_t room, int64_t bytes, const int64_t *most) {
     Text sizes = ir_text(e->job);
     const Room *own = &e->plan->rooms.at[room];
     for (uint32_t i = 0; i < own->sizes.count; i++)
@@ -167,7 +181,8 @@ static void tell_room(const Explain *e, uint32_t room, int64_t bytes) {
                                               : "",
                        gen_poly_text(e->job, e->prog, own->sizes.at[i]));
     if (own->sizes.count > 1) ir_text_put(&sizes, ")");
-    const char *formula = ir_text_string(&sizes), *who = lodgers(e, room);
+    const char *who = lodgers(e, room), *counts = bytes >= 0 ? most_parts(e, own, most) : "";
+    const char *formula = ir_text_string(&sizes);
     gen_tell_open(e->tell, NULL, false);
     gen_tell_json_text(e->tell, "holds", who);
     gen_tell_json_text(e->tell, "formula", formula);
@@ -175,7 +190,7 @@ static void tell_room(const Explain *e, uint32_t room, int64_t bytes) {
     gen_tell_close(e->tell, false);
     if (e->tell->json) return;
     gen_tell_text(e->tell, "",
-                  bytes >= 0 ? ir_format(e->job, "%s: %s, %lld bytes", who, formula, (long long)bytes)
+                  bytes >= 0 ? ir_format(e->job, "%s: %s, %lld bytes%s", who, formula, (long long)bytes, counts)
                              : ir_format(e->job, "%s: %s", who, formula));
 }
 
@@ -194,7 +209,7 @@ static void tell_workspace(const Explain *e) {
                       : known ? ir_format(e->job, "%lld bytes", (long long)places[rooms])
                               : "more than can be counted");
     gen_tell_open(e->tell, "workspace", true);
-    for (uint32_t r = 0; r < rooms; r++) tell_room(e, r, known ? places[r + 1] - places[r] : -1);
+    for (uint32_t r = 0; r < rooms; r++) tell_room(e, r, known ? places[r + 1] - places[r] : -1, most);
     gen_tell_close(e->tell, true);
 }
 

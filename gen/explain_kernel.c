@@ -117,6 +117,21 @@ static void tell_flow(const Explain *e, uint32_t step, bool loads) {
     if (!e->tell->json && text.count) gen_tell_text(e->tell, loads ? "reads" : "writes", ir_text_string(&text));
 }
 
+/* Rows of no greatest length are never held in registers: which dims would need one. */
+static void put_advice(const Explain *e, const Step *step, const Nest *nest, Text *text) {
+    Text dims = ir_text(e->job);
+    if (step->strategy != STRATEGY_ROW_LOOP || step->fixed_columns >= 0) return;
+    for (uint32_t d = 0; d < e->prog->dims.count; d++) {
+        const Dim *dim = &e->prog->dims.at[d];
+        bool named = false;
+        for (uint32_t a = 0; a < nest->axis_count; a++)
+            named = named ||
+                    ((step->looped >> a & 1) && gen_poly_has(ir_size_poly(e->job, e->prog, nest->axes[a].extent), d));
+        if (named && dim->value < 0 && dim->max < 0) ir_text_format(&dims, "%s%s", dims.count ? ", " : "", dim->name);
+    }
+    if (dims.count) ir_text_format(text, "; a max for %s would let rows stay in registers", ir_text_string(&dims));
+}
+
 /* Tensors that a later phase loads once more, from the caches or, where rows are long, from memory. */
 static void tell_again(const Explain *e, const Step *step, const Nest *nest) {
     Text text = ir_text(e->job);
@@ -133,7 +148,15 @@ static void tell_again(const Explain *e, const Step *step, const Nest *nest) {
         if (times > 1)
             ir_text_format(&text, "%s%s in %u phases", text.count ? "; " : "", e->prog->bufs.at[b].name, times);
     }
-    if (text.count) gen_tell_text(e->tell, "re-reads", ir_text_string(&text));
+    if (!text.count) return;
+    const Again again = gen_step_again(e->job, e->unit, step);
+    const char *most = again.at_once >= 10 << 20 ? ir_format(e->job, "%lld MB", (long long)(again.at_once >> 20))
+                                                 : ir_format(e->job, "%lld KB", (long long)(again.at_once >> 10));
+    ir_text_format(&text, ", %s: the CTAs that run at once touch %s, the L2 holds %lld MB",
+                   again.counted ? "counted" : "served by the L2 and not counted", most,
+                   (long long)(e->target->l2_bytes >> 20));
+    put_advice(e, step, nest, &text);
+    gen_tell_text(e->tell, "re-reads", ir_text_string(&text));
 }
 
 /* ---- how ---- */
@@ -247,7 +270,7 @@ void gen_explain_kernel(const Explain *e, uint32_t index) {
     const Step *step = &e->plan->steps.at[index];
     const Nest *nest = nest_of(e, index);
     const StrategyRow *strategy = gen_strategy(step->strategy);
-    const Poly bytes = gen_step_bytes(e->job, e->unit, step);
+    const Poly bytes = gen_step_moved(e->job, e->unit, step);
     int64_t value;
     gen_tell_open(e->tell, NULL, false);
     gen_tell_json_text(e->tell, "name", nest->name);

@@ -307,7 +307,10 @@ static void mark_elements(Planner *p) {
 static void put_guess(Planner *p, Text *text) {
     if (p->step->fixed_columns >= 0) return;
     const Poly extent = gen_axes_elements(p->job, p->prog, p->nest, p->inner);
-    const char *from = p->columns >= 0 ? "the max" : p->guess == hinted_columns(p) ? "the hint" : "no hint";
+    const char *from = p->columns >= 0 ? "the max"
+                       : p->guess == hinted_columns(p)
+                           ? "the hint"
+                           : "no hint, since a tile too large costs less than one too small";
     ir_text_format(text, "; tile for %s = %lld, %s", gen_poly_text(p->job, p->prog, extent), (long long)p->guess, from);
 }
 

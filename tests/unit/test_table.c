@@ -86,7 +86,7 @@ static int64_t *one_part_an_sm(Job *job, const Unit *unit) {
 
 static int64_t put_kernel(Job *job, Text *out, const Unit *unit, const Step *step) {
     const Nest *nest = &unit->prog->nests.at[step->nest];
-    const Poly bytes = gen_step_bytes(job, unit, step);
+    const Poly bytes = gen_step_moved(job, unit, step);
     const uint32_t reads = count_full_reads(nest);
     const Prog *prog = unit->prog;
     int64_t value = -1;
