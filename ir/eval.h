@@ -6,7 +6,7 @@
  * values at the ends of the operand's interval. A reduction adds depth * eps * sum of |terms|. What cannot be known is
  * infinity.
  * Where a value is within its bound of a discontinuity (comparison, floor, round, cast to integer), its bound grows to
- * reach the other side, and the element is counted. */
+ * reach the other side, and the element is counted: once, however many such ops it meets in a row. */
 #ifndef IR_EVAL_H
 #define IR_EVAL_H
 
@@ -36,7 +36,9 @@ typedef struct Expected { /* elements of the box in row-major order */
     double *number;     /* float outputs: rounded to the output's dtype */
     double *bound;      /* before that rounding; INFINITY: anything passes */
     int64_t *integer;   /* integer and bool outputs */
-    uint64_t uncertain; /* elements met within their bound of a discontinuity other than a float cast */
+    uint64_t uncertain; /* elements met within their bound of a discontinuity other than a float cast; at most count */
+    uint32_t *cause;    /* of each element, id + 1 of the value where it, or what it is made of, was so met first; 0:
+                           none; NULL: none anywhere */
 } Expected;
 
 typedef struct EvalInput {

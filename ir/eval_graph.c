@@ -109,7 +109,9 @@ static void eval_leaf(Evaluator *eval, const Value *value, Node *node) {
 
 /* ---- element by element ---- */
 
-static void eval_elements(Evaluator *eval, const Value *value, Node *node) {
+static void eval_elements(Evaluator *eval, uint32_t id) {
+    const Value *value = &eval->graph->values.at[id];
+    Node *node = &eval->nodes[id];
     ElementStrip strip = {.real = eval->real, .arity = value->arg_count, .out = node->lane};
     DType operands[3] = {DTYPE_F32, DTYPE_F32, DTYPE_F32};
     Walk walk = walk_node(node, 1u + value->arg_count);
@@ -124,9 +126,11 @@ static void eval_elements(Evaluator *eval, const Value *value, Node *node) {
             walk.offset[k + 1] += (node->need.start[to] - arg->need.start[d]) * strides[d];
         }
         strip.in[k] = arg->lane;
+        if (arg->count < node->count) strip.broadcast |= 1u << k;
         operands[k] = eval->graph->values.at[value->arg[k]].dtype;
     }
     strip.op = ir_eval_op(eval->job, value->op, value->dtype, operands, &eval->uncertain);
+    strip.op.id = id;
     ir_walk(&walk, ir_element_strip, &strip);
 }
 
@@ -156,6 +160,7 @@ static void eval_reduce(Evaluator *eval, uint32_t id) {
         if (!consumed || value->keepdim) k++;
     }
     ir_walk(&walk, ir_reduce_strip, &strip);
+    if (arg->lane.cause) ir_walk(&walk, ir_cause_strip, &(CauseStrip){arg->lane, node->lane});
     uint32_t depth = eval->input->depth ? eval->input->depth[id] : 0;
     for (uint64_t i = 0; i < node->count; i++) {
         eval->real->reduce_finish(value->reduction, value->dtype, &eval->accumulators[i], depth, 0,
@@ -188,7 +193,9 @@ static void gather_strip(void *state, const int64_t *position, const int64_t *st
                        (long long)at, (long long)gather->extent);
         }
         ir_lane_copy(ir_lane_at(in, i * in.step + at * gather->stride, 0), ir_lane_at(out, i * out.step, 0), 1);
-        if (index.bound[i * index.step] > 0) out.bound[i * out.step] = (double)INFINITY;
+        if (!(index.bound[i * index.step] > 0)) continue;
+        out.bound[i * out.step] = (double)INFINITY;
+        if (out.cause) out.cause[i * out.step] = index.cause[i * index.step];
     }
 }
 
@@ -275,7 +282,7 @@ static void eval_value(Evaluator *eval, uint32_t id) {
     case OP_INDEX: eval_index(eval, value, node); break;
     case OP_RESHAPE: eval_reshape(eval, value, node); break;
     case OP_COMPOSITE: IR_BREACH(eval->job, "the evaluator met a composite"); break;
-    default: eval_elements(eval, value, node);
+    default: eval_elements(eval, id);
     }
     for (uint32_t k = 0; k < value->arg_count; k++) {
         Node *arg = &eval->nodes[value->arg[k]];
@@ -302,7 +309,7 @@ static void add_held(Evaluator *eval, uint32_t output, Node *node) {
     uint32_t block;
     Lane in[2] = {node->lane, ir_pool_take(&eval->pool, node->count, is_float, &block)};
     load_view(&eval->input->held[output], node, in[1]);
-    ElementOp add = {OP_ADD, compute, compute, compute, &eval->uncertain};
+    ElementOp add = {OP_ADD, compute, compute, compute, &eval->uncertain, eval->graph->outputs.at[output].value};
     eval->real->elements(&add, in, node->lane, (int64_t)node->count);
     ir_pool_give(&eval->pool, block);
 }
@@ -318,9 +325,10 @@ static void result_strip(void *state, const int64_t *position, const int64_t *st
     const ResultStrip *result = state;
     Expected *expected = result->expected;
     Lane in = ir_lane_at(result->in, position[0], step[0]);
-    Lane out = {expected->number, expected->bound, expected->integer, 1, NULL};
+    Lane out = {expected->number, expected->bound, expected->integer, 1, NULL, expected->cause};
     out = ir_lane_at(out, position[1], step[1]);
     DType dtype = result->cast.result;
+    for (int64_t i = 0; out.cause && i < count; i++) out.cause[i * out.step] = in.cause[i * in.step];
     if (!in.number || !out.number) {
         result->real->cast(&result->cast, in, out, count);
         return;
@@ -346,7 +354,8 @@ static void eval_piece(Evaluator *eval, uint32_t output, const Box *whole, const
     Walk walk = walk_node(node, 2);
     ir_box_strides(whole, node->rank, walk.stride[1]);
     walk.offset[1] = position_of(walk.stride[1], whole, piece->start, node->rank);
-    ResultStrip result = {eval->real, expected, node->lane, {OP_CAST, dtype, tensor->dtype, dtype, &eval->uncertain}};
+    ResultStrip result = {
+        eval->real, expected, node->lane, {OP_CAST, dtype, tensor->dtype, dtype, &eval->uncertain, tensor->value}};
     ir_walk(&walk, result_strip, &result);
     ir_pool_give(&eval->pool, node->block);
 }
@@ -401,6 +410,37 @@ static const RealOps *choose_real(const Graph *graph, uint32_t output) {
     return wide ? &ir_real_long : &ir_real_double;
 }
 
+/* An op that may jump: only then are causes kept. */
+static bool has_jump(const Graph *graph, const Value *value) {
+    switch (value->op) {
+    case OP_CONST:
+    case OP_SCALAR:
+    case OP_SIZE:
+    case OP_IOTA:
+    case OP_INPUT:
+    case OP_REDUCE:
+    case OP_INDEX:
+    case OP_RESHAPE:
+    case OP_COMPOSITE: return false;
+    case OP_CAST: return ir_is_float(graph->values.at[value->arg[0]].dtype) && !ir_is_float(value->dtype);
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_ROUND:
+    case OP_TRUNC:
+    case OP_SIGN:
+    case OP_FLOORDIV:
+    case OP_MOD: return true;
+    default: return ir_op(value->op)->rule == RULE_COMPARE || ir_op(value->op)->rule == RULE_TEST;
+    }
+}
+
+static bool has_jumps(const Graph *graph, uint32_t output) {
+    const Tensor *tensor = &graph->outputs.at[output];
+    bool jumps = ir_is_float(graph->values.at[tensor->value].dtype) && !ir_is_float(tensor->dtype);
+    for (uint32_t id = 0; id <= tensor->value && !jumps; id++) jumps = has_jump(graph, &graph->values.at[id]);
+    return jumps;
+}
+
 Expected ir_eval_graph(Job *job, const Graph *graph, const EvalInput *input, uint32_t output, const Box *box) {
     const Tensor *tensor = &graph->outputs.at[output];
     uint32_t wanted = tensor->value, rank = graph->values.at[wanted].shape.rank;
@@ -415,9 +455,10 @@ Expected ir_eval_graph(Job *job, const Graph *graph, const EvalInput *input, uin
         expected.number = IR_NEW_ARRAY(job, double, expected.count);
     else
         expected.integer = IR_NEW_ARRAY(job, int64_t, expected.count);
+    if (has_jumps(graph, output)) expected.cause = IR_NEW_ARRAY(job, uint32_t, expected.count);
     Mark mark = ir_mark(job);
     Evaluator eval = {.job = job, .graph = graph, .input = input, .real = choose_real(graph, output)};
-    eval.pool = (Pool){.job = job, .wide = eval.real->wide};
+    eval.pool = (Pool){.job = job, .wide = eval.real->wide, .causes = expected.cause != NULL};
     eval.nodes = IR_NEW_ARRAY(job, Node, wanted + 1);
     measure_nodes(&eval, wanted);
     uint32_t dim;
@@ -434,7 +475,8 @@ Expected ir_eval_graph(Job *job, const Graph *graph, const EvalInput *input, uin
     } else {
         eval_piece(&eval, output, &whole, &whole, &expected);
     }
-    expected.uncertain = eval.uncertain;
+    for (uint64_t i = 0; expected.cause && i < expected.count; i++) expected.cause[i] /= 2; /* the count is taken */
+    expected.uncertain = eval.uncertain < expected.count ? eval.uncertain : expected.count;
     ir_reset(job, mark);
     return expected;
 }

@@ -16,16 +16,20 @@ typedef struct Lane {
     int64_t *integer;
     int64_t step; /* elements from one to the next; 0: the same for all */
     double *low;  /* what number leaves of a long double; NULL where elements are doubles */
+    /* At whose discontinuity an element was met: 2 * (the value's id + 1), plus 1 where the element itself was counted;
+     * 0: none. NULL: not kept, every meeting counts. */
+    uint32_t *cause;
 } Lane;
 
 /* The elements of out from those of in; `compute` is the dtype in which operands meet, `result` that of the value.
- * Adds to *uncertain the elements met within their bound of a discontinuity. */
+ * Adds to *uncertain the elements met within their bound of a discontinuity, each once along a chain of such ops. */
 typedef struct ElementOp {
     Op op; /* a primitive or OP_CAST */
     DType compute;
     DType result; /* OP_CAST: the target */
     DType source; /* OP_CAST: of what is cast */
     uint64_t *uncertain;
+    uint32_t id; /* of the value, for causes */
 } ElementOp;
 /* The op over operands of these dtypes; stops where integers and floats meet without a cast. */
 ElementOp ir_eval_op(Job *job, Op op, DType result, const DType *operands, uint64_t *uncertain);
@@ -76,6 +80,7 @@ typedef struct ElementStrip {
     ElementOp op;
     uint32_t arity;
     Lane in[3], out;
+    uint32_t broadcast; /* bit k: elements of operand k stand for several of the result, which count for themselves */
 } ElementStrip;
 typedef struct ReduceStrip {
     const RealOps *real;
@@ -84,26 +89,35 @@ typedef struct ReduceStrip {
     Accumulator *accumulators;
     Lane in;
 } ReduceStrip;
+/* The causes of elements of the result, as their operands have them. */
+typedef struct CauseStrip {
+    Lane in, out;
+} CauseStrip;
+WalkStrip ir_cause_strip;
 WalkStrip ir_element_strip;
 WalkStrip ir_reduce_strip;
 
 /* Runs of elements that are handed out and taken back, over the arena. */
 typedef struct PoolBlock {
-    double *words; /* values, then bounds, then low parts */
+    double *words; /* values, then bounds, then low parts, then causes */
     uint64_t capacity;
     bool used;
 } PoolBlock;
 typedef struct Pool {
     Job *job;
-    bool wide;
+    bool wide, causes;
     IR_LIST(PoolBlock) blocks;
 } Pool;
 Lane ir_pool_take(Pool *pool, uint64_t count, bool is_float, uint32_t *block); /* not zeroed */
 void ir_pool_give(Pool *pool, uint32_t block);
 
 static inline Lane ir_lane_at(Lane lane, int64_t position, int64_t step) {
-    return (Lane){lane.number ? lane.number + position : NULL, lane.bound + position,
-                  lane.integer ? lane.integer + position : NULL, step, lane.low ? lane.low + position : NULL};
+    return (Lane){.number = lane.number ? lane.number + position : NULL,
+                  .bound = lane.bound + position,
+                  .integer = lane.integer ? lane.integer + position : NULL,
+                  .step = step,
+                  .low = lane.low ? lane.low + position : NULL,
+                  .cause = lane.cause ? lane.cause + position : NULL};
 }
 
 static inline bool ir_is_float(DType dtype) { return ir_dtype(dtype)->kind == KIND_FLOAT; }

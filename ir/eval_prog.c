@@ -113,7 +113,7 @@ static void require_inside(const Touch *touch, int64_t first, int64_t last) {
 }
 
 static Lane buf_lane(const EvalBuf *buf, int64_t position, int64_t step) {
-    return ir_lane_at((Lane){buf->number, buf->bound, buf->integer, 1, buf->low}, position, step);
+    return ir_lane_at((Lane){buf->number, buf->bound, buf->integer, 1, buf->low, NULL}, position, step);
 }
 
 static void require_written(const Touch *touch, int64_t position, int64_t step, int64_t count) {
@@ -203,7 +203,7 @@ static void eval_load(Runner *run, const Stmt *stmt, State *state) {
 static ElementOp store_cast(Runner *run, const Stmt *stmt) {
     DType from = run->nest->stmts.at[stmt->arg[0]].dtype;
     DType to = run->prog->bufs.at[run->nest->accesses.at[stmt->access].buf].dtype;
-    return (ElementOp){OP_CAST, ir_compute_dtype(to), to, from, &run->uncertain};
+    return (ElementOp){OP_CAST, ir_compute_dtype(to), to, from, &run->uncertain, 0};
 }
 
 /* A value that does not vary over the cut is stored by the first piece. */
@@ -346,8 +346,8 @@ static void eval_partial(Runner *run, const Stmt *stmt) {
         Mark mark = ir_mark(run->job);
         ReduceStrip reduce = start_reduce(run, stmt, count);
         bool is_float = ir_is_float(reduce.dtype);
-        partial.finished =
-            (Lane){is_float ? &number : NULL, &bound, is_float ? NULL : &integer, 0, run->real->wide ? &low : NULL};
+        partial.finished = (Lane){is_float ? &number : NULL,     &bound, is_float ? NULL : &integer, 0,
+                                  run->real->wide ? &low : NULL, NULL};
         partial.reduce = &reduce;
         accumulate_rows(run, stmt, &reduce, to, p * rows / parts, (p + 1) * rows / parts);
         Walk walk = walk_axes(run, stmt->domain);

@@ -32,6 +32,13 @@ static inline void put_number(const Lane *lane, int64_t i, REAL value, REAL boun
     lane->bound[i * lane->step] = (double)bound;
 }
 
+/* An element is within its bound of a discontinuity. */
+static inline void meet(const ElementOp *op, Lane out, int64_t i) {
+    uint32_t *cause = out.cause ? &out.cause[i * out.step] : NULL;
+    if (!cause || !(*cause & 1)) ++*op->uncertain;
+    if (cause) *cause = (*cause ? *cause : 2 * (op->id + 1)) | 1;
+}
+
 static void eval_cast(const ElementOp *op, Lane in, Lane out, int64_t count);
 static bool eval_steps(const ElementOp *op, const Lane *in, Lane out, int64_t count); /* false: no step function */
 

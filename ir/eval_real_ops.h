@@ -104,6 +104,7 @@ static REAL element(Op op, DType compute, const Operands *in, REAL *value) {
     *value = row->REFERENCE(in->a, in->b, 0);
     if (in->ea == 0 && in->eb == 0) {
         bool exact = (op == OP_ADD || op == OP_SUB || op == OP_MUL) && is_held(compute, *value);
+        exact |= op == OP_SQRT && *value == 0;
         return isfinite(*value) ? settle(compute, value, 0, exact ? 0 : row->ulps) : 0;
     }
     bool certain_nan = (isnan(in->a) && in->ea == 0) || (isnan(in->b) && in->eb == 0);
@@ -160,7 +161,9 @@ static void divide(const ElementOp *op, const Lane *in, Lane out, int64_t count)
         REAL value = x.a / x.b, room = fabs(x.b) - x.eb;
         REAL error = (x.ea + fabs(value) * x.eb) / room;
         REAL reach = fabs(value) + error, bound;
-        if (room > 0 && reach < limit) {
+        if (x.a == 0 && x.ea == 0 && room > 0) {
+            bound = 0; /* 0 over anything but 0 */
+        } else if (room > 0 && reach < limit) {
             bound = error + rounding_of(op->compute, 0.5, reach);
         } else if (room <= 0 && x.eb > 0 && !isnan(x.a)) {
             bound = (REAL)INFINITY; /* the divisor may be 0 */

@@ -7,7 +7,7 @@
 static void put_bool(const ElementOp *op, Lane out, int64_t i, bool value, bool doubt, bool counts) {
     out.integer[i * out.step] = value;
     out.bound[i * out.step] = doubt;
-    if (doubt && counts) ++*op->uncertain;
+    if (doubt && counts) meet(op, out, i);
 }
 
 static void compare_floats(const ElementOp *op, const Lane *in, Lane out, int64_t count) {
@@ -63,7 +63,7 @@ static void whole(const ElementOp *op, const Lane *in, Lane out, int64_t count) 
         REAL a = number_at(in, i), e = in->bound[i * in->step], value = reference(a, 0, 0);
         REAL bound = e > 0 ? jump(value, reference(a - e, 0, 0), reference(a + e, 0, 0)) : 0;
         put_number(&out, i, value, bound);
-        if (bound > 0) ++*op->uncertain;
+        if (bound > 0) meet(op, out, i);
     }
 }
 
@@ -81,7 +81,7 @@ static void divide_down(const ElementOp *op, const Lane *in, Lane out, int64_t c
             step = fmax(step, jump(quotient, corner, corner));
         }
         if (eb > 0 && fabs(b) <= eb) step = (REAL)INFINITY;
-        if (step > 0) ++*op->uncertain;
+        if (step > 0) meet(op, out, i);
         REAL bound;
         double ulps = 0;
         if (op->op == OP_MOD) { /* the remainder goes round by the divisor at each step */
@@ -150,7 +150,7 @@ static void float_to_int(const ElementOp *op, Lane in, Lane out, int64_t count) 
         }
         out.integer[i * out.step] = value;
         out.bound[i * out.step] = (double)bound;
-        if (bound > 0) ++*op->uncertain;
+        if (bound > 0) meet(op, out, i);
     }
 }
 

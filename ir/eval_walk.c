@@ -47,11 +47,36 @@ void ir_walk(Walk *walk, WalkStrip *strip, void *state) {
     }
 }
 
+enum { COUNTED = 1 };
+
+static void inherit_causes(const ElementStrip *strip, const Lane *in, Lane out, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t cause = 0;
+        for (uint32_t k = 0; k < strip->arity; k++) {
+            uint32_t met = in[k].cause ? in[k].cause[i * in[k].step] : 0;
+            if (strip->broadcast >> k & 1) met &= ~(uint32_t)COUNTED;
+            cause = cause ? cause | (met & COUNTED) : met;
+        }
+        out.cause[i * out.step] = cause;
+    }
+}
+
+void ir_cause_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
+    const CauseStrip *strip = state;
+    Lane in = ir_lane_at(strip->in, position[1], step[1]), out = ir_lane_at(strip->out, position[0], step[0]);
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t *to = &out.cause[i * out.step];
+        if (!*to) *to = in.cause[i * in.step] & ~(uint32_t)COUNTED;
+    }
+}
+
 void ir_element_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
     const ElementStrip *strip = state;
     Lane in[3];
     for (uint32_t k = 0; k < strip->arity; k++) in[k] = ir_lane_at(strip->in[k], position[k + 1], step[k + 1]);
-    strip->real->elements(&strip->op, in, ir_lane_at(strip->out, position[0], step[0]), count);
+    Lane out = ir_lane_at(strip->out, position[0], step[0]);
+    if (out.cause) inherit_causes(strip, in, out, count);
+    strip->real->elements(&strip->op, in, out, count);
 }
 
 void ir_reduce_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
@@ -68,11 +93,12 @@ void ir_lane_copy(Lane in, Lane out, int64_t count) {
             out.integer[i * out.step] = in.integer[i * in.step];
         if (out.low && out.number) out.low[i * out.step] = in.low ? in.low[i * in.step] : 0;
         out.bound[i * out.step] = in.bound[i * in.step];
+        if (out.cause) out.cause[i * out.step] = in.cause ? in.cause[i * in.step] : 0;
     }
 }
 
 ElementOp ir_eval_op(Job *job, Op op, DType result, const DType *operands, uint64_t *uncertain) {
-    ElementOp element = {op, ir_compute_dtype(result), result, operands[0], uncertain};
+    ElementOp element = {op, ir_compute_dtype(result), result, operands[0], uncertain, 0};
     if (op == OP_CAST) return element;
     const OpRow *row = ir_op(op);
     element.compute = ir_op_operand_dtype(op, operands);
@@ -91,7 +117,8 @@ Lane ir_pool_take(Pool *pool, uint64_t count, bool is_float, uint32_t *block) {
         if (best == IR_NONE || free_block->capacity < pool->blocks.at[best].capacity) best = i;
     }
     if (best == IR_NONE) {
-        double *words = IR_NEW_ARRAY(pool->job, double, count *(pool->wide ? 3 : 2));
+        const uint64_t parts = 2u + pool->wide + pool->causes;
+        double *words = IR_NEW_ARRAY(pool->job, double, count *parts);
         PoolBlock *added = IR_PUSH(pool->job, &pool->blocks);
         added->words = words;
         added->capacity = count;
@@ -103,7 +130,9 @@ Lane ir_pool_take(Pool *pool, uint64_t count, bool is_float, uint32_t *block) {
     /* double and int64_t have one size; memory of the arena has no declared type */
     void *values = taken->words;
     double *low = pool->wide && is_float ? taken->words + 2 * taken->capacity : NULL;
-    return (Lane){is_float ? values : NULL, taken->words + taken->capacity, is_float ? NULL : values, 1, low};
+    void *causes = pool->causes ? taken->words + (2u + pool->wide) * taken->capacity : NULL;
+    if (causes) memset(causes, 0, count * sizeof(uint32_t));
+    return (Lane){is_float ? values : NULL, taken->words + taken->capacity, is_float ? NULL : values, 1, low, causes};
 }
 
 void ir_pool_give(Pool *pool, uint32_t block) { pool->blocks.at[block].used = false; }

@@ -10,10 +10,16 @@
 static const int64_t most_whole = (int64_t)1 << 24; /* elements of the largest value that is evaluated whole */
 enum { SAMPLE_ROWS = 256, SAMPLE_COLUMNS = 16, SAMPLE_RUN = 4096, BOX_ELEMENTS = 1 << 15, BOXES = 64 };
 
+typedef struct Element {
+    int64_t index; /* row-major; -1: none */
+    double got, expected, bound;
+} Element;
+
 typedef struct Found { /* in one box, or in all */
     uint64_t checked, failed, uncertain;
-    double worst, got, expected, bound;
-    int64_t worst_index;
+    double share;            /* of the worst */
+    Element worst, doubtful; /* the first that was met within its bound of a discontinuity */
+    uint32_t cause;          /* where that was: a value's id + 1 */
 } Found;
 
 typedef struct BoxCheck {
@@ -36,24 +42,28 @@ static const RtSpan *span_of(const OutputCheck *check) {
     return &check->compared->scratch->spans[check->compared->program->input_count + check->output];
 }
 
-static void note(Found *found, bool passes, double got, double expected, double bound, double share, int64_t index) {
+static void note(Found *found, bool passes, Element element, double share, uint32_t cause) {
     found->checked++;
     if (!passes) found->failed++;
     if (!passes && share <= 1) share = INFINITY; /* a NaN or an inf that is not expected */
-    if (found->worst_index >= 0 && share <= found->worst) return;
-    *found = (Found){found->checked, found->failed, found->uncertain, share, got, expected, bound, index};
+    if (cause && element.bound > 0 && found->doubtful.index < 0) found->doubtful = element, found->cause = cause;
+    if (found->worst.index >= 0 && share <= found->share) return;
+    found->share = share;
+    found->worst = element;
 }
 
 static void compare(Found *found, DType dtype, const char *at, const Expected *expected, uint64_t i, int64_t index) {
     const double bound = expected->bound ? expected->bound[i] : 0;
+    const uint32_t cause = expected->cause ? expected->cause[i] : 0;
     if (ir_dtype(dtype)->kind == KIND_FLOAT) {
         double got = ir_load_float(dtype, at), number = expected->number[i], error = fabs(got - number);
         double share = got == number || !isfinite(error) ? 0 : error / (ir_ulp(dtype, number) + bound);
-        note(found, ir_element_passes(dtype, got, number, bound), got, number, bound, share, index);
+        note(found, ir_element_passes(dtype, got, number, bound), (Element){index, got, number, bound}, share, cause);
     } else {
         int64_t got = ir_load_int(dtype, at), number = expected->integer[i];
         double error = fabs((double)got - (double)number);
-        note(found, got == number || error <= bound, (double)got, (double)number, bound, error / (1 + bound), index);
+        note(found, got == number || error <= bound, (Element){index, (double)got, (double)number, bound},
+             error / (1 + bound), cause);
     }
 }
 
@@ -95,7 +105,7 @@ static void check_box(void *state, uint32_t index) {
     OutputCheck *check = state;
     BoxWork work = {check, &check->boxes.at[index]};
     Job *job = ir_job_create(check->compared->allocator);
-    work.row->found.worst_index = -1;
+    work.row->found.worst.index = work.row->found.doubtful.index = -1;
     work.row->status = job ? ir_job_run(job, box_work, &work) : STATUS_SYSTEM;
     if (work.row->status)
         work.row->job = job;
@@ -214,30 +224,36 @@ static void add_number(Text *why, const char *before, double value) {
     if (why) ir_text_double(why, value);
 }
 
-static void describe(const OutputCheck *check, const ng_output_report *report, Text *why) {
+static void describe(const OutputCheck *check, const ng_output_report *report, uint32_t cause, Text *why) {
     const RtSpan *span = span_of(check);
     const Tensor *tensor = &check->compared->program->graph->outputs.at[check->output];
     const unsigned long long failed = report->failed, checked = report->checked, uncertain = report->uncertain;
     rt_say(why, "output %s: ", tensor->name);
     if (!failed)
-        rt_say(why, "%llu of %llu elements are within their bound of a discontinuity, more than 1 in 1000\n", uncertain,
-               checked);
+        rt_say(why,
+               "too many uncertain elements, %llu of %llu (more than 1 in 1000): rounding errors within their bound "
+               "decide which side of a jump they fall on (as of round, a comparison, a cast to integers)\n",
+               uncertain, checked);
     else
         rt_say(why, "%llu of %llu elements are outside their bound\n", failed, checked);
     if (report->worst_index < 0) return;
     int64_t index[IR_MAX_RANK], rest = report->worst_index;
     for (uint32_t d = tensor->shape.rank; d-- > 0; rest /= span->extent[d]) index[d] = rest % span->extent[d];
-    rt_say(why, "  worst: %s[", tensor->name);
+    rt_say(why, "  %s: %s[", failed ? "worst" : "first", tensor->name);
     for (uint32_t d = 0; d < tensor->shape.rank; d++) rt_say(why, "%s%lld", d ? ", " : "", (long long)index[d]);
     add_number(why, "]: got ", report->worst_got);
     add_number(why, ", expected ", report->worst_expected);
     add_number(why, ", bound ", report->worst_bound);
-    rt_say(why, " and 1 ulp of %s\n", ir_dtype(tensor->dtype)->name);
+    if (ir_dtype(tensor->dtype)->kind == KIND_FLOAT) rt_say(why, " and 1 ulp of %s", ir_dtype(tensor->dtype)->name);
+    rt_say(why, "%s", !failed && cause ? "; the jump is " : "\n");
+    if (failed || !cause) return;
+    rt_say_value(check->compared->program, &check->compared->program->graph->values.at[cause - 1], why);
+    rt_say(why, "\n");
 }
 
 static Status gather_found(OutputCheck *check, ng_output_report *report, Text *why) {
     Status status = STATUS_OK;
-    Found all = {.worst_index = -1};
+    Found all = {.worst = {.index = -1}, .doubtful = {.index = -1}};
     ng_text words = {NULL, 0}; /* of the first box that could not be evaluated */
     for (uint32_t b = 0; b < check->boxes.count; b++) {
         BoxCheck *row = &check->boxes.at[b];
@@ -246,24 +262,28 @@ static Status gather_found(OutputCheck *check, ng_output_report *report, Text *w
             if (row->job) words = rt_job_words(row->job);
         }
         ir_job_free(row->job);
-        const uint64_t checked = all.checked + row->found.checked, failed = all.failed + row->found.failed,
-                       uncertain = all.uncertain + row->found.uncertain;
-        if (row->found.worst_index >= 0 && (all.worst_index < 0 || row->found.worst > all.worst)) all = row->found;
-        all.checked = checked, all.failed = failed, all.uncertain = uncertain;
+        const Found *found = &row->found;
+        all.checked += found->checked, all.failed += found->failed, all.uncertain += found->uncertain;
+        if (found->worst.index >= 0 && (all.worst.index < 0 || found->share > all.share))
+            all.share = found->share, all.worst = found->worst;
+        if (found->doubtful.index >= 0 && (all.doubtful.index < 0 || found->doubtful.index < all.doubtful.index))
+            all.doubtful = found->doubtful, all.cause = found->cause;
     }
     if (status) rt_say(why, "the reference could not be evaluated: %s\n", words.bytes ? words.bytes : "no memory");
     ng_text_free(&words);
     report->checked = all.checked;
     report->failed = all.failed;
     report->uncertain = all.uncertain;
-    report->worst = all.worst;
-    report->worst_index = all.worst_index;
-    report->worst_got = all.got;
-    report->worst_expected = all.expected;
-    report->worst_bound = all.bound;
+    report->worst = all.share;
+    const bool doubtful = !all.failed && all.uncertain * 1000 > all.checked;
+    const Element *shown = doubtful && all.doubtful.index >= 0 ? &all.doubtful : &all.worst;
+    report->worst_index = shown->index;
+    report->worst_got = shown->got;
+    report->worst_expected = shown->expected;
+    report->worst_bound = shown->bound;
     if (status) return status;
-    if (!all.failed && all.uncertain * 1000 <= all.checked) return STATUS_OK;
-    describe(check, report, why);
+    if (!all.failed && !doubtful) return STATUS_OK;
+    describe(check, report, all.cause, why);
     return STATUS_CHECK_FAILED;
 }
 

@@ -134,8 +134,7 @@ Status rt_step_blocks(const RtProgram *program, uint32_t index, const RtScratch 
 
 /* ---- values whose legality depends on the dims ---- */
 
-/* "sum(x) of node y", as far as the graph's text and names tell. */
-static void say_value(const RtProgram *program, const Value *value, Text *why) {
+void rt_say_value(const RtProgram *program, const Value *value, Text *why) {
     enum { MOST = 60 }; /* bytes; a longer expression is not quoted */
     const Unit *unit = program->unit;
     const Place place = value->place;
@@ -161,7 +160,7 @@ static Status check_slice(const RtProgram *program, const Value *value, const Rt
         if (item->kind == ITEM_RANGE) known = known && evaluate(program, scratch, item->stop, &stop);
         if (known && 0 <= start && start <= stop && stop <= extent) continue;
         if (!known) return refuse_overflow(why, "the slice", value->name ? value->name : "a node");
-        say_value(program, value, why);
+        rt_say_value(program, value, why);
         rt_say(why, " takes %lld:%lld of an extent of %lld", (long long)start, (long long)stop, (long long)extent);
         return STATUS_USAGE;
     }
@@ -183,7 +182,7 @@ static Status check_extreme(const RtProgram *program, const Value *value, const 
     }
     if (!consumed_empty || kept_empty) return STATUS_OK;
     rt_say(why, "%s of no elements has no value: ", ir_reduction(value->reduction)->language);
-    say_value(program, value, why);
+    rt_say_value(program, value, why);
     return STATUS_USAGE;
 }
 

@@ -15,6 +15,8 @@ static inline int64_t rt_size_value(const RtScratch *scratch, Size size) {
 void rt_scratch_carve(const RtProgram *program, int64_t *words, RtScratch *scratch);
 /* A scalar's value as the graph takes it: given (NULL: its default), rounded or wrapped to its dtype. */
 Scalar rt_scalar_value(const Tensor *scalar, const ng_scalar *given);
+/* "sum(x) of node y", as far as the graph's text and names tell. */
+void rt_say_value(const RtProgram *program, const Value *value, Text *why);
 /* CTAs of a step; more than a grid holds is STATUS_LAUNCH. */
 Status rt_step_blocks(const RtProgram *program, uint32_t index, const RtScratch *scratch, int64_t *blocks, Text *why);
 

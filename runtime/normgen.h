@@ -231,9 +231,9 @@ typedef struct ng_output_report {
     uint64_t hash;       /* XXH3 of the bytes, elements in row-major order */
     uint64_t checked;    /* elements compared with the double reference; 0: not verified */
     uint64_t failed;     /* outside their bound */
-    uint64_t uncertain;  /* within their bound of a discontinuity */
+    uint64_t uncertain;  /* within their bound of a discontinuity; more than 1 in 1000 fail the check */
     double worst;        /* largest |error| / (1 ulp + bound) */
-    int64_t worst_index; /* its row-major index, -1: none */
+    int64_t worst_index; /* its row-major index, -1: none; where only too many are uncertain, the first of those */
     double worst_got, worst_expected, worst_bound;
 } ng_output_report;
 

@@ -162,6 +162,11 @@ static void show_output(Cli *cli, const Tensor *output, const ng_output_report *
     if (print) print_elements(cli, output, print, item);
 }
 
+/* Nothing failed, and too many may fall on either side of a jump: the check says too little. */
+static bool too_uncertain(const ng_output_report *report) {
+    return !report->failed && report->uncertain * 1000 > report->checked;
+}
+
 static void show_check(Cli *cli, const Tensor *output, const ng_output_report *report, cJSON *list) {
     if (list) {
         cJSON *item = cJSON_CreateObject();
@@ -180,7 +185,10 @@ static void show_check(Cli *cli, const Tensor *output, const ng_output_report *r
     buf_format(&cli->out,
                "check    %s: %" PRIu64 " of %" PRIu64 " elements compared, %" PRIu64 " failed, %" PRIu64 " uncertain",
                output->arg.name, report->checked, report->elements, report->failed, report->uncertain);
-    if (report->checked && report->worst == 0)
+    if (too_uncertain(report) && report->worst_index >= 0)
+        buf_format(&cli->out, "; first uncertain at %" PRId64 " (got %.9g, expected %.9g)", report->worst_index,
+                   report->worst_got, report->worst_expected);
+    else if (report->checked && report->worst == 0)
         buf_put(&cli->out, "; all exact");
     else if (report->worst_index >= 0)
         buf_format(&cli->out, "; worst %.3g of its bound at %" PRId64 " (got %.9g, expected %.9g)", report->worst,
@@ -208,10 +216,15 @@ void run_results(Cli *cli, const Run *run, bool checked, bool passed) {
         cJSON_AddBoolToObject(cli->json, "check_sampled", run->report.sampled);
         if (run->report.why.count) cJSON_AddStringToObject(cli->json, "check_why", run->report.why.bytes);
     }
-    for (uint32_t i = 0; i < run->opened.facts.outputs; i++)
+    bool failed = false, doubtful = false;
+    for (uint32_t i = 0; i < run->opened.facts.outputs; i++) {
         show_check(cli, &run->outputs[i], &run->reports[i], checks);
+        failed |= run->reports[i].failed > 0;
+        doubtful |= too_uncertain(&run->reports[i]);
+    }
     if (!cli->json)
-        buf_format(&cli->out, "check    %s%s\n", passed ? "passed" : "FAILED",
+        buf_format(&cli->out, "check    %s%s%s\n", passed ? "passed" : "FAILED",
+                   !passed && doubtful && !failed ? ": too many uncertain elements" : "",
                    run->report.sampled ? " (256 rows or 16 columns of each output were evaluated)" : "");
 }
 

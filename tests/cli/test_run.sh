@@ -42,6 +42,25 @@ check "--seed with seeded order is another input" run 0 $norm $small --seed=5 --
 check "--check" run 0 $norm $small --check
 check "its verdict" says "^check +passed$"
 check "its counts" says "^check +y: 99 of 99 elements compared, 0 failed"
+cat >"$scratch/zero.yaml" <<'END'
+graph: zero
+dims: {M: any, N: 64}
+inputs: {x: "f32[M, N]"}
+nodes:
+  y: x * 0
+  scale: amax(abs(y), dim=-1, keepdim=True) / 127
+  q: cast(round(y / scale), i8)
+  far: cast(round(x * 1e7 / 3), i64)
+outputs: {q: i8}
+END
+check "rows of zeros are quantised for certain" run 0 "$scratch/zero.yaml" -D M=3 --check
+check "0 / 0 is no doubt" says "^check +q: 192 of 192 elements compared, 0 failed, 0 uncertain; all exact$"
+sed 's/{q: i8}/{far: i64}/' "$scratch/zero.yaml" >"$scratch/far.yaml"
+check "too many uncertain elements" run 5 "$scratch/far.yaml" -D M=3 --check
+check "its verdict" says "^check +FAILED: too many uncertain elements$"
+check "its first" says "^check +far: .* [0-9]+ uncertain; first uncertain at [0-9]+ \(got"
+check "the operation" warns "the jump is round.x . 1e7 / 3."
+check "what uncertain means" warns "too many uncertain elements, .* which side of a jump"
 check "--check=grad" refuses 9 "not available" $norm --check=grad
 check "--check=else" refuses 2 "expected --check" $norm --check=x
 check "--print" run 0 $norm $small --print=5

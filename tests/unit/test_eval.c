@@ -121,7 +121,7 @@ static void check_not_silly(Op op, DType compute, double a, double ea, double b,
 
 static void check_batch(Op op, DType compute, Random *random, Batch *batch, uint64_t *bounded) {
     uint64_t uncertain = 0;
-    ElementOp element = {op, compute, compute, compute, &uncertain};
+    ElementOp element = {op, compute, compute, compute, &uncertain, 0};
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < BATCH; i++) {
             batch->number[k][i] = random_operand(random, compute);
@@ -198,7 +198,7 @@ static void certain_means_certain(void **unused) {
         int64_t integer = 0;
         double bound;
         uint64_t counted = 0;
-        ElementOp element = {op, compute, DTYPE_BOOL, compute, &counted};
+        ElementOp element = {op, compute, DTYPE_BOOL, compute, &counted, 0};
         Lane in[2] = {{.number = &a, .bound = &ea, .step = 1}, {.number = &b, .bound = &eb, .step = 1}};
         Lane out = {.bound = &bound, .integer = &integer, .step = 1};
         real->elements(&element, in, out, 1);
@@ -219,7 +219,7 @@ static void certain_means_certain(void **unused) {
         }
         DType target = (DType)(DTYPE_I64 + random_below(&random, 5));
         counted = 0;
-        ElementOp cast = {OP_CAST, ir_compute_dtype(target), target, compute, &counted};
+        ElementOp cast = {OP_CAST, ir_compute_dtype(target), target, compute, &counted, 0};
         real->elements(&cast, in, out, 1);
         assert_int_equal(counted, bound > 0);
         for (int t = 0; t < 4; t++) {
@@ -228,7 +228,7 @@ static void certain_means_certain(void **unused) {
         }
         DType narrow = (DType)(DTYPE_F16 + random_below(&random, 4));
         double rounded;
-        ElementOp round = {OP_CAST, DTYPE_F32, narrow, compute, &counted};
+        ElementOp round = {OP_CAST, DTYPE_F32, narrow, compute, &counted, 0};
         real->elements(&round, in, (Lane){.number = &rounded, .bound = &bound, .step = 1}, 1);
         for (int t = 0; t < 4; t++) {
             double got = ir_round(narrow, perturbed(&random, compute, a, ea));
@@ -634,7 +634,7 @@ static void elements_pass_or_not(void **unused) {
 static double unary(Op op, double a, double e, double *bound) {
     double value;
     uint64_t counted = 0;
-    ElementOp element = {op, DTYPE_F32, DTYPE_F32, DTYPE_F32, &counted};
+    ElementOp element = {op, DTYPE_F32, DTYPE_F32, DTYPE_F32, &counted, 0};
     Lane in = {.number = &a, .bound = &e, .step = 1};
     ir_real_double.elements(&element, &in, (Lane){.number = &value, .bound = bound, .step = 1}, 1);
     return value;
@@ -658,6 +658,33 @@ static void special_values(void **unused) {
     assert_true(unary(OP_EXP, -INFINITY, 0, &bound) == 0 && bound < 1e-40);
 }
 
+/* round and cast count an element once and say where it was met; 0 / 0 is NaN and cast to 0 for certain. */
+static void jumps_case(Job *job, void *unused) {
+    (void)unused;
+    Graph *graph = ir_graph_create(job, "g");
+    Poly extents[2] = {ir_poly_int(job, 2), ir_poly_int(job, 3)};
+    uint32_t x = add_input(job, graph, "x", DTYPE_F32, 2, extents);
+    uint32_t most = ir_graph_reduce(job, graph, REDUCTION_MAX, x, 2, true, nowhere);
+    uint32_t scaled = op2(job, graph, OP_DIV, x, op2(job, graph, OP_DIV, most, number(job, graph, 127)));
+    uint32_t whole = op1(job, graph, OP_ROUND, scaled);
+    add_output(job, graph, DTYPE_I8, ir_graph_cast(job, graph, whole, DTYPE_I8, nowhere));
+    float rows[6] = {127, 63.5f, 3};
+    View view = {rows, {3, 1}, {2, 3}, 2, DTYPE_F32};
+    Expected all = ir_eval_graph(job, graph, &(EvalInput){.inputs = &view}, 0, NULL);
+    assert_int_equal(all.uncertain, 1);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(all.integer[i], ((const int[6]){127, 64, 3})[i]);
+        assert_int_equal(all.cause[i], i == 1 ? whole + 1 : 0);
+        assert_true(all.bound[i] == (i == 1));
+    }
+}
+
+static void jumps_count_once(void **unused) {
+    Job *job = ir_job_create(NULL);
+    if (ir_job_run(job, jumps_case, unused)) fail_msg("%s", ir_job_report(job));
+    ir_job_free(job);
+}
+
 int main(void) {
     seed = random_seed();
     const struct CMUnitTest tests[] = {
@@ -667,6 +694,7 @@ int main(void) {
         cmocka_unit_test(movement_matches),      cmocka_unit_test(pieces_match),
         cmocka_unit_test(deep_graphs_work),      cmocka_unit_test(elements_pass_or_not),
         cmocka_unit_test(long_products),         cmocka_unit_test(special_values),
+        cmocka_unit_test(jumps_count_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
