@@ -74,11 +74,9 @@ bool gen_knob_value(const Step *step, KnobId id, int *value) {
     }
 }
 
-static const char *const wanted[] = {
-    [KNOB_OF_KERNELS] = "any would",
-    [KNOB_IS_STRATEGY] = "pointwise kernels, those that work by rows and those that work by columns are apart",
-    [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
-    [KNOB_OF_POINTWISE] = "pointwise ones would"};
+static const char *const wanted[] = {[KNOB_OF_KERNELS] = "any would",
+                                     [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
+                                     [KNOB_OF_POINTWISE] = "pointwise ones would"};
 
 static const Knob *knob_of(const Setting *setting, size_t *kernel_count) {
     const char *part = knob_part(setting->name, kernel_count);
@@ -121,6 +119,22 @@ void gen_knobs_of_nests(Job *job, const Unit *unit) {
     }
 }
 
+/* No kernel that is meant has this strategy: which have which, and why there is no choice. */
+_Noreturn static void refuse_strategy(Job *job, const Unit *unit, const Setting *setting, size_t kernel_count) {
+    Text all = ir_text(job);
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
+        const Step *step = &unit->plan->steps.at[s];
+        const char *name = unit->prog->nests.at[step->nest].name;
+        const StrategyRow *row = gen_strategy(step->strategy);
+        if (kernel_count && is_named(setting, kernel_count, name))
+            ir_stop_at(job, STATUS_NOT_COMPILED, (Place){0, 0}, "kernel %s cannot be %s: it is %s: %s", name,
+                       setting->value, row->name, row->use);
+        ir_text_format(&all, "%s%s is %s", s ? ", " : "", name, row->name);
+    }
+    ir_stop_at(job, STATUS_NOT_COMPILED, (Place){0, 0}, "%s=%s is not possible: no kernel here takes it: %s",
+               setting->name, setting->value, ir_text_string(&all));
+}
+
 static void check_met(Job *job, const Unit *unit, const Setting *setting) {
     size_t kernel_count;
     const Knob *knob = knob_of(setting, &kernel_count);
@@ -138,6 +152,7 @@ static void check_met(Job *job, const Unit *unit, const Setting *setting) {
         met |= takes(step, knob->scope, setting->value);
     }
     if (!found) refuse_name(job, setting, kernel_count, "kernel", "the kernels are", &names);
+    if (!met && names.count && knob->scope == KNOB_IS_STRATEGY) refuse_strategy(job, unit, setting, kernel_count);
     if (!met && names.count)
         ir_stop_at(job, STATUS_NOT_COMPILED, (Place){0, 0}, "%s=%s is not possible: no kernel here takes it, %s",
                    setting->name, setting->value, wanted[knob->scope]);

@@ -416,9 +416,10 @@ static void plan_rows(Planner *p) {
     const char *text = gen_knob_text(&p->unit->options, KNOB_STRATEGY, p->nest->name);
     Strategy forced = STRATEGY_ROW_REGISTERS;
     if (text) gen_strategy_find(text, &forced);
-    if (text && forced != STRATEGY_ROW_LOOP && forced != STRATEGY_ROW_REGISTERS)
-        ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "kernel %s cannot be %s: it works by rows",
-                   p->nest->name, text);
+    if (text && forced != STRATEGY_ROW_LOOP && forced != STRATEGY_ROW_REGISTERS && forced != p->step->strategy)
+        ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "kernel %s cannot be %s: %s", p->nest->name, text,
+                   forced == STRATEGY_ROW_SPLIT ? "its rows are not made in parts, which --set split=all asks for"
+                                                : "it works by rows, as row_registers or row_loop");
     bool split = p->step->strategy == STRATEGY_ROW_SPLIT;
     if (split) plan_split(p);
     bool registers = !split && !(text && forced == STRATEGY_ROW_LOOP) && plan_registers(p);

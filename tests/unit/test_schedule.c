@@ -129,6 +129,8 @@ static void test_impossible(void **state) {
         {"rows=32", "at most 1024 threads"},
         {"chunks=1 row_threads=32", "shorter than the row"},
         {"strategy=pointwise", "works by rows"},
+        {"f0.strategy=column", "works by rows, as row_registers or row_loop"},
+        {"f0.strategy=row_split", "--set split=all"},
         {"min_ctas=64", "at most 32"},
         {"row_threads=2", "at most 256 elements"},
     };
@@ -143,7 +145,7 @@ static void test_impossible(void **state) {
     Job *job = *state;
     Unit unit;
     assert_int_equal(generate_file(job, &unit, "examples/layer_norm.yaml", NULL, "row_treads=32"), STATUS_USAGE);
-    assert_non_null(strstr(ir_job_report(job), "did you mean `row_threads`?"));
+    assert_non_null(strstr(ir_job_report(job), "did you mean 'row_threads'?"));
 }
 
 static uint32_t find_stmt(const Nest *nest, Op op, const char *buf, const Prog *prog) {
