@@ -268,7 +268,7 @@ static void report(Cutter *c, uint32_t first, const Cut *cut, const char *gate) 
         for (uint32_t k = 0; k < r; k++) leads = leads && cut->readers.at[k].group != reader->group;
         if (leads) stored = ir_poly_add(job, stored, one, &overflow);
     }
-    const char *value = stmt->name ? stmt->name : ir_format(job, "%%%u", cut->stmt);
+    const char *value = stmt->name ? stmt->name : ir_format(job, "%%%u", ir_value_number(a, cut->stmt));
     const char *all = ir_text_string(&nests), *readers = all + strlen(a->name) + 1;
     const char *text = ir_format(job, "%s of %s is %s %s: bytes to compute it again: %s; to store and load it: %s",
                                  value, a->name, gate ? "computed again in" : "stored for", readers,

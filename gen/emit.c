@@ -51,6 +51,9 @@ static void put_heading(const Unit *unit, Text *out) {
     put_bufs(unit, BUF_SCALAR, "scalar", out);
     put_bufs(unit, BUF_OUT, "out", out);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step_line(unit, &unit->plan->steps.at[s], out);
+    ir_text_put(out, "//\n// vN is %N of `normgen ir --after=schedule`; r: its loaded words, k: kept, acc: its "
+                     "accumulator, slots: that in shared\n// memory. o: lanes to store; stores and sums in parts are "
+                     "numbered after the values.\n");
     ir_text_format(out,
                    "//\n// Planned for sm_%d (%s), untuned. With nvcc give --fmad=false for the same bits.\n"
                    "// -DNG_ONLY=n leaves the n-th kernel alone, n = %u the launcher, so that each may be compiled on "

@@ -39,7 +39,7 @@ const char *gen_expression(Emitter *e, const Stmt *stmt);
 const char *gen_combine(Job *job, Reduction reduction, DType dtype, const char *a, const char *b);
 /* The value converted to what the buffer of a store holds, in the type that arithmetic on it has. */
 const char *gen_stored(Emitter *e, const Stmt *store);
-/* "  // the graph's line", or "" where it is the one above. */
+/* "  // the graph's line" where the statement yields what the line says; "" where it is the one above. */
 const char *gen_remark(Emitter *e, const Stmt *stmt);
 /* Bytes of the graph file within one line of a comment: no control characters, no backslash, cut at `most`. */
 const char *gen_comment_text(Job *job, const char *bytes, size_t count, size_t most);

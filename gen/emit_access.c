@@ -89,12 +89,20 @@ bool gen_has_base(const Emitter *e, uint32_t access) {
     return !is_numbered(e) && e->nest->accesses.at[access].index == IR_NONE;
 }
 
-const char *gen_base_name(Emitter *e, uint32_t access) {
-    char *name = ir_format(e->job, "row%u_%s", access, e->prog->bufs.at[e->nest->accesses.at[access].buf].name);
+static const char *plain_base_name(Emitter *e, uint32_t access) {
+    char *name = ir_format(e->job, "row_%s", e->prog->bufs.at[e->nest->accesses.at[access].buf].name);
     for (char *c = name; *c; c++) {
         bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
         if (!letter) *c = '_';
     }
+    return name;
+}
+
+const char *gen_base_name(Emitter *e, uint32_t access) {
+    const char *name = plain_base_name(e, access);
+    for (uint32_t i = 0; i < e->nest->accesses.count; i++)
+        if (i != access && gen_has_base(e, i) && strcmp(plain_base_name(e, i), name) == 0)
+            return ir_format(e->job, "row%u%s", access, name + strlen("row"));
     return name;
 }
 

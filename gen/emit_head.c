@@ -84,7 +84,7 @@ void gen_emit_head(Emitter *e, Text *out) {
     } else {
         ir_text_format(out, "    const Column columns = (Column)(%s);\n", product_text(e, e->inner));
     }
-    ir_text_format(out, "    constexpr bool FULL = %s;  // every access of a tile lies in the tensor\n",
+    ir_text_format(out, "    constexpr bool FULL = %s;  // whether every access of a tile lies in the tensor\n",
                    is_full(e) ? "true" : "false");
     ir_text_format(out, "    const ng_i64 rows = %s;\n", product_text(e, e->step->row_mask));
 }

@@ -46,6 +46,20 @@ static Helper read_mark(Job *job, const char *at) {
     return helper;
 }
 
+/* A name has one meaning: helpers of one name differ in the dtypes of their marks, none of which is empty. */
+static void check_name(Job *job, const HelperList *helpers) {
+    const Helper *last = &helpers->at[helpers->count - 1];
+    const GenUse none = {0};
+    for (uint32_t i = 0; i + 1 < helpers->count; i++) {
+        const Helper *other = &helpers->at[i];
+        if (other->name_count != last->name_count || memcmp(other->name, last->name, last->name_count) != 0) continue;
+        if (starts(last->name, "host")) continue;
+        bool apart = memcmp(&other->use, &last->use, sizeof none) != 0 && memcmp(&other->use, &none, sizeof none) != 0;
+        if (!apart || memcmp(&last->use, &none, sizeof none) == 0)
+            IR_BREACH(job, "two helpers have the name %s", ir_copy_text(job, last->name, last->name_count));
+    }
+}
+
 static HelperList read_helpers(Job *job) {
     HelperList helpers = {0};
     for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
@@ -57,6 +71,7 @@ static HelperList read_helpers(Job *job) {
             if (open) open->end = at;
             open = IR_PUSH(job, &helpers);
             *open = read_mark(job, at + 4);
+            check_name(job, &helpers);
         }
         if (open) open->end = file->bytes + file->count;
     }

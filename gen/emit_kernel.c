@@ -50,10 +50,21 @@ static const char *start_text(const Emitter *e) {
 
 static const char *chunk_index(const Emitter *e) { return is_turning(e) ? "0" : "u"; }
 
+/* The array of what the statement has for each chunk, or NULL. */
+static const char *turning_name(Emitter *e, uint32_t id) {
+    bool load = stmt_at(e, id)->op == OP_LOAD && form_of(e, stmt_at(e, id))->kind != FORM_GATHER && !is_late(e, id);
+    if (!load && e->step->crossing[id] != CROSS_KEEP) return NULL;
+    return gen_place_name(e, load ? 'r' : 'k', id);
+}
+
 static void fill_unroll(Emitter *e, Text *out, int indent) {
+    const StmtList *stmts = &phase_now(e)->stmts;
+    const char *name = NULL;
     (void)indent; /* of no account for a pragma */
     ir_text_put(out, "#pragma unroll");
+    for (uint32_t i = 0; is_turning(e) && !name && i < stmts->count; i++) name = turning_name(e, stmts->at[i]);
     if (is_turning(e)) ir_text_format(out, " %d", phase_now(e)->unroll);
+    if (name) ir_text_format(out, "  // not whole: %s[0] is the chunk at hand, ng_turn brings the next", name);
     ir_text_put(out, "\n");
 }
 
@@ -61,13 +72,12 @@ static void fill_turn(Emitter *e, Text *out, int indent) {
     const StmtList *stmts = &phase_now(e)->stmts;
     for (uint32_t i = 0; is_turning(e) && i < stmts->count; i++) {
         uint32_t id = stmts->at[i];
-        bool load = stmt_at(e, id)->op == OP_LOAD && form_of(e, stmt_at(e, id))->kind != FORM_GATHER && !is_late(e, id);
-        if (!load && e->step->crossing[id] != CROSS_KEEP) continue;
+        const char *name = turning_name(e, id);
+        if (!name) continue;
         bool again = false, kept = strategy(e) == STRATEGY_ROW_REGISTERS;
         for (uint32_t q = e->phase + 1; kept && q < e->step->phase_count; q++)
             again |= listed(&e->step->phases[q].stmts, id);
-        ir_text_format(out, "%*sng_turn<%s>(%s);\n", indent, "", again ? "true" : "false",
-                       gen_place_name(e, load ? 'r' : 'k', id));
+        ir_text_format(out, "%*sng_turn<%s>(%s);\n", indent, "", again ? "true" : "false", name);
     }
 }
 

@@ -58,7 +58,7 @@ void gen_emit_reduce(Emitter *e, Text *out, int indent, uint32_t id) {
     } else {
         text = gen_combine(e->job, stmt->reduction, stmt->dtype, acc, gen_operand(e, stmt->arg[0], stmt->dtype));
     }
-    ir_text_format(out, "%*s%s = %s;%s\n", indent, "", acc, text, gen_remark(e, stmt));
+    ir_text_format(out, "%*s%s = %s;%s\n", indent, "", acc, text, is_pair(stmt) ? "" : gen_remark(e, stmt));
 }
 
 void gen_emit_pair_lanes(Emitter *e, Text *out, int indent) {

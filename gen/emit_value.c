@@ -232,6 +232,16 @@ const char *gen_comment_text(Job *job, const char *bytes, size_t count, size_t m
     return ir_text_string(&text);
 }
 
+/* What the graph calls by this place ends here: a composite's other statements come before. */
+static bool ends_place(const Emitter *e, const Stmt *stmt) {
+    for (const Stmt *other = &e->nest->stmts.at[e->nest->stmts.count - 1]; other > stmt; other--) {
+        bool computes = ir_is_value(other->op) && other->op != OP_LOAD && other->op != OP_CONST && other->op != OP_SIZE;
+        if (computes && other->place.start == stmt->place.start && other->place.count == stmt->place.count)
+            return false;
+    }
+    return true;
+}
+
 const char *gen_remark(Emitter *e, const Stmt *stmt) {
     size_t count;
     const char *source = ir_job_source(e->job, &count);
@@ -239,7 +249,8 @@ const char *gen_remark(Emitter *e, const Stmt *stmt) {
     if (!source || place.count == 0 || (size_t)place.start + place.count > count) return "";
     const char *text = gen_comment_text(e->job, source + place.start, place.count, 64);
     /* a load's name says it already; an infix operation's place is its sign */
-    if (stmt->op == OP_LOAD || strlen(text) < 3 || (e->remark && strcmp(e->remark, text) == 0)) return "";
+    if (stmt->op == OP_LOAD || !ends_place(e, stmt) || strlen(text) < 3 || (e->remark && strcmp(e->remark, text) == 0))
+        return "";
     e->remark = text;
-    return ir_format(e->job, "  // %s", text);
+    return ir_format(e->job, "  // %s%s", stmt->op == OP_PARTIAL_ACCUMULATE ? "part of " : "", text);
 }

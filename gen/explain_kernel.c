@@ -45,7 +45,7 @@ static void tell_reductions(const Explain *e, const Nest *nest) {
         const char *how =
             ir_class_name(nest->class == CLASS_FINALIZE ? CLASS_FINALIZE
                                                         : gen_class_by_strides(e->job, e->prog, nest, stmt->consumed));
-        const char *name = stmt->name ? stmt->name : ir_format(e->job, "%%%u", i);
+        const char *name = stmt->name ? stmt->name : ir_format(e->job, "%%%u", ir_value_number(nest, i));
         const char *red = ir_reduction(stmt->reduction)->name, *over = ir_text_string(&axes);
         const bool parts = stmt->op == OP_PARTIAL_ACCUMULATE;
         ir_text_format(&text, "%s%s%s%s over %s: %s%s", text.count ? "; " : "", parts ? "" : name, parts ? "" : " = ",
@@ -284,7 +284,11 @@ void gen_explain_kernel(const Explain *e, uint32_t index) {
     tell_flow(e, index, true);
     tell_flow(e, index, false);
     gen_tell_json_text(e->tell, "strategy", strategy->name);
-    if (!e->tell->json) gen_tell_text(e->tell, "strategy", ir_format(e->job, "%s: %s", strategy->name, strategy->use));
+    const char *forced = gen_knob_text(&e->unit->options, KNOB_STRATEGY, nest->name);
+    if (!e->tell->json)
+        gen_tell_text(e->tell, "strategy",
+                      ir_format(e->job, "%s: %s%s", strategy->name, strategy->use,
+                                forced && strcmp(forced, strategy->name) == 0 ? " (forced)" : ""));
     tell_knobs(e, step, nest);
     tell_note(e, nest);
     tell_variants(e, step);

@@ -343,8 +343,22 @@ static void put_extreme_check(Job *job, const Graph *graph, const Value *value, 
                    ir_reduction(value->reduction)->language);
 }
 
-static void put_checks(Job *job, const Unit *unit, Text *out) {
+/* Each line whose condition stands on no line before it. */
+static void put_once(const char *lines, Text *out) {
+    for (const char *line = lines; *line; line += strcspn(line, "\n") + 1) {
+        const size_t whole = strcspn(line, "\n") + 1;
+        const char *remark = strstr(line, "  // ");
+        const size_t count = remark && remark < line + whole ? (size_t)(remark - line) : whole - 1;
+        bool again = false;
+        for (const char *other = lines; other < line && !again; other += strcspn(other, "\n") + 1)
+            again = strncmp(other, line, count) == 0;
+        if (!again) ir_text_bytes(out, line, whole);
+    }
+}
+
+static void put_checks(Job *job, const Unit *unit, Text *checked) {
     const Graph *graph = unit->graph;
+    Text lines = ir_text(job), *out = &lines;
     put_dim_checks(job, unit->prog, out);
     for (uint32_t i = 0; graph && i < graph->inputs.count; i++)
         put_extent_checks(job, graph, &graph->inputs.at[i], out);
@@ -358,6 +372,7 @@ static void put_checks(Job *job, const Unit *unit, Text *out) {
         else
             put_extreme_check(job, graph, value, out);
     }
+    put_once(ir_text_string(&lines), checked);
 }
 
 /* With -DNG_ONLY=n the launcher is what comes after the last kernel; those are in other translation units. */

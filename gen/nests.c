@@ -314,6 +314,23 @@ Nest gen_join_nests(Job *job, const Prog *prog, const Nest *a, const Nest *b) {
     return nest;
 }
 
+void gen_values_first(Job *job, Nest *nest) {
+    uint32_t *to = IR_NEW_ARRAY(job, uint32_t, nest->stmts.count + (size_t)1), count = 0;
+    Stmt *sorted = IR_NEW_ARRAY(job, Stmt, nest->stmts.count + (size_t)1);
+    for (int values = 1; values >= 0; values--)
+        for (uint32_t i = 0; i < nest->stmts.count; i++)
+            if (ir_is_value(nest->stmts.at[i].op) == values) to[i] = count++;
+    for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        Stmt *stmt = &sorted[to[i]];
+        *stmt = nest->stmts.at[i];
+        for (uint32_t k = 0; k < stmt->arg_count; k++) stmt->arg[k] = to[stmt->arg[k]];
+    }
+    for (uint32_t i = 0; i < nest->accesses.count; i++)
+        if (nest->accesses.at[i].index != IR_NONE) nest->accesses.at[i].index = to[nest->accesses.at[i].index];
+    nest->stmts.at = sorted;
+    nest->stmts.capacity = count;
+}
+
 /* ---- tidy ---- */
 
 /* Of each buf: whether some nest has a statement of this op on it. */

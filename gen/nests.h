@@ -69,6 +69,9 @@ const char *gen_tmp_name(Job *job, const Prog *prog);
 /* Where a nest stores a value twice in tmps, or makes a sum in parts twice, it does so once. (gen/share.c) */
 void gen_share_stores(Job *job, Prog *prog);
 
+/* Stores and sums in parts, which have no value, behind what has: a value's index is then its number in dumps. */
+void gen_values_first(Job *job, Nest *nest);
+
 /* Drops tmp buffers that nobody reads, what only they needed, and sizes that nothing names; renumbers the rest. */
 void gen_tidy(Job *job, Prog *prog);
 /* The same where one nest changed, a joined one; bufs and sizes keep their numbers until the next gen_tidy. */

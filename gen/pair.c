@@ -263,6 +263,7 @@ static const char *pair_nest(Job *job, Unit *unit, Nest *nest) {
 
 void gen_pair(Job *job, Unit *unit) {
     bool taken = false, all = is_on(unit, NULL);
+    for (uint32_t n = 0; n < unit->prog->nests.count; n++) gen_values_first(job, &unit->prog->nests.at[n]);
     for (uint32_t n = 0; n < unit->prog->nests.count; n++) {
         Nest *nest = &unit->prog->nests.at[n];
         const char *why = pair_nest(job, unit, nest);

@@ -323,6 +323,8 @@ static void put_row_choice(Planner *p, Text *text) {
         ir_text_format(text, " a trip; at most %d CTAs an SM share the rows", tile->min_ctas);
     else if (step->strategy != STRATEGY_ROW_LOOP)
         ir_text_format(text, "; %d bytes kept for each element", p->kept_bytes);
+    else if (gen_knob_text(&p->unit->options, KNOB_STRATEGY, p->nest->name))
+        ir_text_put(text, " a trip (forced)");
     else if (p->columns < 0)
         ir_text_put(text, " a trip; rows have no greatest length");
     else

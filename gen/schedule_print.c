@@ -2,10 +2,17 @@
  * each phase what it issues, computes, combines and stores, with how values cross. */
 #include "gen/emit.h"
 
-static void put_list(Text *text, const char *label, const StmtList *list) {
+/* Values by their numbers, stores and sums in parts by the buffers that take them. */
+static void put_list(Text *text, const Unit *unit, const Nest *nest, const char *label, const StmtList *list) {
     if (list->count == 0) return;
     ir_text_format(text, " %s", label);
-    for (uint32_t i = 0; i < list->count; i++) ir_text_format(text, " %%%u", list->at[i]);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const Stmt *stmt = &nest->stmts.at[list->at[i]];
+        if (ir_is_value(stmt->op))
+            ir_text_format(text, " %%%u", ir_value_number(nest, list->at[i]));
+        else
+            ir_text_format(text, " %s", unit->prog->bufs.at[nest->accesses.at[stmt->access].buf].name);
+    }
     ir_text_put(text, ";");
 }
 
@@ -21,7 +28,7 @@ static void put_crossings(Text *text, const Nest *nest, const Step *step) {
         for (uint32_t i = 0; i < nest->stmts.count; i++) {
             if (step->crossing[i] != kinds[k].crossing) continue;
             if (!any) ir_text_format(text, " %s", kinds[k].name);
-            ir_text_format(text, " %%%u", i);
+            ir_text_format(text, " %%%u", ir_value_number(nest, i));
             any = true;
         }
         if (any) ir_text_put(text, ";");
@@ -56,12 +63,12 @@ static void put_step(Text *text, const Unit *unit, const Step *step) {
     for (uint32_t q = 0; q < step->phase_count; q++) {
         const Phase *phase = &step->phases[q];
         ir_text_format(text, "#   phase %u:", q);
-        put_list(text, "row", &phase->row_stmts);
-        put_list(text, "row store", &phase->row_stores);
-        put_list(text, "load", &phase->loads);
-        put_list(text, "compute", &phase->stmts);
-        put_list(text, "reduce", &phase->reduces);
-        put_list(text, "store", &phase->stores);
+        put_list(text, unit, nest, "row", &phase->row_stmts);
+        put_list(text, unit, nest, "row store", &phase->row_stores);
+        put_list(text, unit, nest, "load", &phase->loads);
+        put_list(text, unit, nest, "compute", &phase->stmts);
+        put_list(text, unit, nest, "reduce", &phase->reduces);
+        put_list(text, unit, nest, "store", &phase->stores);
         if (phase->unroll < tile->chunks) ir_text_format(text, " unroll %d;", phase->unroll);
         ir_text_put(text, "\n");
     }

@@ -130,4 +130,8 @@ Prog *ir_prog_read(Job *job, const char *bytes, size_t count); /* (ir/prog_read.
 /* V1 to V8; the first breach as a message that starts with its name ("V5: ..."), or NULL. (ir/verify.c) */
 const char *ir_verify(Job *job, const Prog *prog);
 
+bool ir_is_value(Op op); /* a store or a partial_accumulate is none */
+/* The number that dumps give a value: its place among the nest's values. */
+uint32_t ir_value_number(const Nest *nest, uint32_t stmt);
+
 #endif

@@ -21,6 +21,12 @@ bool ir_buf_has_tensor(BufKind kind) { return kind == BUF_IN || kind == BUF_OUT 
 
 bool ir_is_value(Op op) { return op != OP_STORE && op != OP_PARTIAL_ACCUMULATE; }
 
+uint32_t ir_value_number(const Nest *nest, uint32_t stmt) {
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < stmt; i++) number += ir_is_value(nest->stmts.at[i].op);
+    return number;
+}
+
 bool ir_has_access(Op op) { return op == OP_LOAD || !ir_is_value(op); }
 
 bool ir_looks_bound(const char *name, size_t count) {

@@ -11,8 +11,6 @@ extern const char *const ir_buf_kind_names[IR_BUF_KINDS]; /* by BufKind */
 bool ir_buf_has_tensor(BufKind kind);
 /* The tensor of a buf that says nothing of it: one more than the largest of its kind among the bufs before. */
 uint32_t ir_next_tensor(const Prog *prog, BufKind kind, uint32_t buf);
-/* All statements but store and partial_accumulate are values and have a number. */
-bool ir_is_value(Op op);
 bool ir_has_access(Op op);
 /* sK or PK: what a size or a part is called. */
 bool ir_looks_bound(const char *name, size_t count);

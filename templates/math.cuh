@@ -274,9 +274,9 @@ NG_HELPER ng_i64 ng_ceil(ng_i64 a) { return a; }
 NG_HELPER ng_i64 ng_trunc(ng_i64 a) { return a; }
 //@ ng_round i64
 NG_HELPER ng_i64 ng_round(ng_i64 a) { return a; }
-//@ ng_turn_word
+//@ ng_two_over_pi
 // 2/pi in words of 32 bits, behind one of zeros.
-NG_HELPER ng_u64 ng_turn_word(int i) {
+NG_HELPER ng_u64 ng_two_over_pi(int i) {
     return i == 0   ? 0
            : i == 1 ? 0x28be60db
            : i == 2 ? 0x9391054a
@@ -285,13 +285,13 @@ NG_HELPER ng_u64 ng_turn_word(int i) {
            : i == 5 ? 0x36d8a566
                     : 0x4f10e410;
 }
-//@ ng_turn_far
-// ng_turn of a large a: 96 bits behind the point of a * 2/pi, a fixed-point number of 2 and 62 bits in the end.
-NG_HELPER float ng_turn_far(float a, int &quarter) {
+//@ ng_quarters_far
+// ng_quarters of a large a: 96 bits behind the point of a * 2/pi, a fixed-point number of 2 and 62 bits in the end.
+NG_HELPER float ng_quarters_far(float a, int &quarter) {
     const ng_u32 bits = ng_bits_f32(a) & 0x7fffffff, m = ((bits & 0x7fffff) | 0x800000) << 8;
     const int e = (int)(bits >> 23) - 126, i = e >> 5, shift = e & 31;
     if (e > 128) return a - a;
-    const ng_u64 w0 = ng_turn_word(i), w1 = ng_turn_word(i + 1), w2 = ng_turn_word(i + 2), w3 = ng_turn_word(i + 3);
+    const ng_u64 w0 = ng_two_over_pi(i), w1 = ng_two_over_pi(i + 1), w2 = ng_two_over_pi(i + 2), w3 = ng_two_over_pi(i + 3);
     const ng_u32 high = (ng_u32)(((w0 << 32 | w1) << shift) >> 32), middle = (ng_u32)(((w1 << 32 | w2) << shift) >> 32);
     const ng_u32 low = (ng_u32)(((w2 << 32 | w3) << shift) >> 32);
     ng_u64 product = (ng_u64)m * middle + ((ng_u64)m * low >> 32);
@@ -303,11 +303,11 @@ NG_HELPER float ng_turn_far(float a, int &quarter) {
     quarter = a < 0 ? -turns : turns;
     return a < 0 ? -r : r;
 }
-//@ ng_turn
+//@ ng_quarters
 // The nearest whole number of quarter turns and, in radians, what is left of a. CUDA's sinf and cosf have an array here,
 // and so a stack frame; with this they are within 1.5 ulps.
-NG_HELPER float ng_turn(float a, int &quarter) {
-    if (!(ng_abs(a) <= 48039.0f)) return ng_turn_far(a, quarter);
+NG_HELPER float ng_quarters(float a, int &quarter) {
+    if (!(ng_abs(a) <= 48039.0f)) return ng_quarters_far(a, quarter);
     const float n = ng_round(a * ng_f32(0x3f22f983) /* 2/pi */);
     quarter = (int)n;
     float r = ng_fma(n, ng_f32(0xbfc90fda), a); /* -pi/2 in three parts */
@@ -329,7 +329,7 @@ NG_HELPER float ng_wave(float r, int quarter) {
 //@ ng_sin f32
 NG_HELPER float ng_sin(float a) {
     int quarter = 0;
-    const float r = ng_turn(a, quarter);
+    const float r = ng_quarters(a, quarter);
     return ng_wave(r, quarter);
 }
 //@ ng_sin f64
@@ -341,7 +341,7 @@ NG_HELPER double ng_sin(double a) { return __builtin_sin(a); }
 //@ ng_cos f32
 NG_HELPER float ng_cos(float a) {
     int quarter = 0;
-    const float r = ng_turn(a, quarter);
+    const float r = ng_quarters(a, quarter);
     return ng_wave(r, quarter + 1);
 }
 //@ ng_cos f64

@@ -250,6 +250,7 @@ NG_HELPER ng_i64 ng_share(ng_i64 count, ng_i64 part, ng_i64 parts) {
     return count / parts * part + (part < more ? part : more);
 }
 //@ ng_barrier
+// The number is that of the call in the text: the host device tells calls apart by it, a GPU has no use for it.
 #if NG_DEVICE
 NG_HELPER void ng_barrier(int) { __syncthreads(); }
 #else
@@ -283,6 +284,7 @@ NG_HELPER ng_u64 ng_shuffle_word(int site, ng_u64 value, int distance, int lanes
 }
 #endif
 //@ ng_shuffle_xor f32
+// The first number is that of the call in the text: the host device tells calls apart by it, a GPU has no use for it.
 #if NG_DEVICE
 NG_HELPER float ng_shuffle_xor(int, float value, int distance, int lanes) {
     return ng_f32(ng_shuffle_word(ng_bits_f32(value), distance, lanes));

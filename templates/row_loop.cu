@@ -20,7 +20,7 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
     //@ }
     const bool live = row < rows;
     //@ fill bases {
-    const float *const row0_x = p_x + row * d_N;
+    const float *const row_x = p_x + row * d_N;
     //@ }
     //@ each phase {
 
@@ -45,7 +45,7 @@ NG_HELPER void sample_row_loop(const float *__restrict__ p_x, float *__restrict_
                 //@ fill split_loads {
                 //@ }
                 //@ fill loads {
-                r0_x[u] = ng_load_constant<WIDE, VECTOR>(row0_x + c, columns - c);
+                r0_x[u] = ng_load_constant<WIDE, VECTOR>(row_x + c, columns - c);
                 //@ }
             }
         }

@@ -25,7 +25,7 @@ NG_HELPER void sample_row_registers(const float *__restrict__ p_x, float *__rest
     const ng_i64 row = ng_block() * ROWS + slot;
     const bool live = row < rows;
     //@ fill bases {
-    const float *const row0_x = p_x + row * 768;
+    const float *const row_x = p_x + row * 768;
     //@ }
     //@ each phase {
 
@@ -43,7 +43,7 @@ NG_HELPER void sample_row_registers(const float *__restrict__ p_x, float *__rest
             //@ fill split_loads {
             //@ }
             //@ fill loads {
-            r0_x[u] = ng_load_constant<WIDE, VECTOR>(row0_x + c);
+            r0_x[u] = ng_load_constant<WIDE, VECTOR>(row_x + c);
             //@ }
         }
     }

@@ -8,6 +8,9 @@
 //   out     h bf16[M, 4096], may be residual in place
 //   kernel  f0: row_registers, row_threads=256 rows=1 vector=4 chunks=4 min_ctas=3; 2 phases; moves 32768*M + 16384 bytes
 //
+// vN is %N of `normgen ir --after=schedule`; r: its loaded words, k: kept, acc: its accumulator, slots: that in shared
+// memory. o: lanes to store; stores and sums in parts are numbered after the values.
+//
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
 // -DNG_ONLY=n leaves the n-th kernel alone, n = 2 the launcher, so that each may be compiled on its own.
 
@@ -172,6 +175,7 @@ NG_HELPER void ng_opaque(ng_pack<T, V> &pack) {
 }
 NG_HELPER int ng_thread() { return (int)threadIdx.x; }
 NG_HELPER ng_i64 ng_block() { return (ng_i64)blockIdx.x; }
+// The number is that of the call in the text: the host device tells calls apart by it, a GPU has no use for it.
 NG_HELPER void ng_barrier(int) { __syncthreads(); }
 // The slice of shared memory that begins at this offset.
 template <typename T>
@@ -184,6 +188,7 @@ NG_HELPER ng_u32 ng_shuffle_word(ng_u32 value, int distance, int lanes) {
     const ng_u32 mask = lanes == 32 ? 0xffffffffu : ((1u << lanes) - 1u) << (threadIdx.x % 32 & ~(ng_u32)(lanes - 1));
     return __shfl_xor_sync(mask, value, distance);
 }
+// The first number is that of the call in the text: the host device tells calls apart by it, a GPU has no use for it.
 NG_HELPER float ng_shuffle_xor(int, float value, int distance, int lanes) {
     return ng_f32(ng_shuffle_word(ng_bits_f32(value), distance, lanes));
 }
@@ -199,18 +204,18 @@ NG_HELPER void add_rms_norm_f0(const ng_bf16 *__restrict__ p_x, const ng_bf16 *p
     using Column = int;
     constexpr int ROW_THREADS = 256, ROWS = 1, VECTOR = 4, CHUNKS = 4;
     constexpr Column columns = 4096;
-    constexpr bool FULL = true;  // every access of a tile lies in the tensor
+    constexpr bool FULL = true;  // whether every access of a tile lies in the tensor
     const ng_i64 rows = d_M;
     const int thread = ng_thread();
     const int t = thread % ROW_THREADS;     // among the row's threads
     const int slot = thread / ROW_THREADS;  // among the CTA's rows
     const ng_i64 row = ng_block() * ROWS + slot;
     const bool live = row < rows;
-    const ng_bf16 *const row0_x = p_x + row * 4096;
-    const ng_bf16 *const row1_residual = p_residual + row * 4096;
-    const float *const row3_weight = p_weight;
-    ng_bf16 *const row4_y = p_y + row * 4096;
-    ng_bf16 *const row5_h = p_h + row * 4096;
+    const ng_bf16 *const row_x = p_x + row * 4096;
+    const ng_bf16 *const row_residual = p_residual + row * 4096;
+    const float *const row_weight = p_weight;
+    ng_bf16 *const row_y = p_y + row * 4096;
+    ng_bf16 *const row_h = p_h + row * 4096;
 
     // phase 0
     const float v7_eps = c_eps;
@@ -221,8 +226,8 @@ NG_HELPER void add_rms_norm_f0(const ng_bf16 *__restrict__ p_x, const ng_bf16 *p
     for (int u = 0; u < CHUNKS; u++) {
         const Column c = ((Column)u * ROW_THREADS + t) * VECTOR;
         if (FULL || (live && c < columns)) {
-            r0_x[u] = ng_load_constant<WIDE, VECTOR>(row0_x + c);
-            r1_residual[u] = ng_load<WIDE, VECTOR>(row1_residual + c);
+            r0_x[u] = ng_load_constant<WIDE, VECTOR>(row_x + c);
+            r1_residual[u] = ng_load<WIDE, VECTOR>(row_residual + c);
         }
     }
 #pragma unroll
@@ -235,10 +240,10 @@ NG_HELPER void add_rms_norm_f0(const ng_bf16 *__restrict__ p_x, const ng_bf16 *p
                 const float v0_x = ng_get(r0_x[u], v);
                 const float v1_residual = ng_get(r1_residual[u], v);
                 const float v2_h = v0_x + v1_residual;
-                acc4 = ng_fma(v2_h, v2_h, acc4);  // rms_norm(h, weight, eps)
+                acc4 = ng_fma(v2_h, v2_h, acc4);
                 o14_h[v] = v2_h;
             }
-            ng_store<WIDE>(row5_h + c, o14_h);
+            ng_store<WIDE>(row_h + c, o14_h);
         }
     }
 #pragma unroll
@@ -263,7 +268,7 @@ NG_HELPER void add_rms_norm_f0(const ng_bf16 *__restrict__ p_x, const ng_bf16 *p
         if (FULL || (live && c < columns)) {
             ng_opaque(r0_x[u]);
             ng_opaque(r1_residual[u]);
-            const ng_pack<float, VECTOR> r11_weight = ng_load_constant<WIDE, VECTOR>(row3_weight + c);
+            const ng_pack<float, VECTOR> r11_weight = ng_load_constant<WIDE, VECTOR>(row_weight + c);
             float o13_y[VECTOR];
 #pragma unroll
             for (int v = 0; v < VECTOR; v++) {
@@ -272,10 +277,10 @@ NG_HELPER void add_rms_norm_f0(const ng_bf16 *__restrict__ p_x, const ng_bf16 *p
                 const float v2_h = v0_x + v1_residual;
                 const float v10 = v2_h * v9;
                 const float v11_weight = ng_get(r11_weight, v);
-                const float v12_y = v10 * v11_weight;
+                const float v12_y = v10 * v11_weight;  // rms_norm(h, weight, eps)
                 o13_y[v] = v12_y;
             }
-            ng_store<WIDE>(row4_y + c, o13_y);
+            ng_store<WIDE>(row_y + c, o13_y);
         }
     }
 }

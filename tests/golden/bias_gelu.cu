@@ -5,6 +5,9 @@
 //   out     y bf16[M, 3072]
 //   kernel  n0: pointwise, threads=256 vector=4 chunks=1 min_ctas=4; 1 phase; moves 12288*M + 12288 bytes
 //
+// vN is %N of `normgen ir --after=schedule`; r: its loaded words, k: kept, acc: its accumulator, slots: that in shared
+// memory. o: lanes to store; stores and sums in parts are numbered after the values.
+//
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
 // -DNG_ONLY=n leaves the n-th kernel alone, n = 2 the launcher, so that each may be compiled on its own.
 
@@ -193,7 +196,7 @@ NG_HELPER void bias_gelu_n0(const ng_bf16 *__restrict__ p_x, const float *__rest
                 const float v1_x = ng_get(r1_x[u], v);
                 const float v2_bias = ng_get(r2_bias[u], v);
                 const float v3 = v1_x + v2_bias;
-                const float v4 = ng_f32(0x3f000000 /* 0.5 */) * v3;  // gelu(x + bias, approximate="tanh")
+                const float v4 = ng_f32(0x3f000000 /* 0.5 */) * v3;
                 const float v8 = v3 * v3;
                 const float v9 = v8 * v3;
                 const float v10 = ng_f32(0x3d372713 /* 0.044715 */) * v9;
@@ -201,7 +204,7 @@ NG_HELPER void bias_gelu_n0(const ng_bf16 *__restrict__ p_x, const float *__rest
                 const float v12 = ng_f32(0x3f4c422a /* 0.7978846 */) * v11;
                 const float v13 = ng_tanh(v12);
                 const float v14 = ng_f32(0x3f800000 /* 1 */) + v13;
-                const float v15_y = v4 * v14;
+                const float v15_y = v4 * v14;  // gelu(x + bias, approximate="tanh")
                 o16_y[v] = v15_y;
             }
             ng_store<WIDE>(p_y + (a_r * 3072 + a_c), o16_y);

@@ -4,6 +4,9 @@
 //   out     y bf16[M, 1000]
 //   kernel  f0: row_loop, row_threads=64 rows=1 vector=8 chunks=2 min_ctas=12; 2 phases; moves 4000*M bytes
 //
+// vN is %N of `normgen ir --after=schedule`; r: its loaded words, k: kept, acc: its accumulator, slots: that in shared
+// memory. o: lanes to store; stores and sums in parts are numbered after the values.
+//
 // Planned for sm_90 (NVIDIA H200), untuned. With nvcc give --fmad=false for the same bits.
 // -DNG_ONLY=n leaves the n-th kernel alone, n = 2 the launcher, so that each may be compiled on its own.
 
@@ -152,6 +155,7 @@ NG_HELPER void ng_store(T *p, const C (&lanes)[V], ng_i64 left = V) {
 }
 NG_HELPER int ng_thread() { return (int)threadIdx.x; }
 NG_HELPER ng_i64 ng_block() { return (ng_i64)blockIdx.x; }
+// The number is that of the call in the text: the host device tells calls apart by it, a GPU has no use for it.
 NG_HELPER void ng_barrier(int) { __syncthreads(); }
 // The slice of shared memory that begins at this offset.
 template <typename T>
@@ -164,6 +168,7 @@ NG_HELPER ng_u32 ng_shuffle_word(ng_u32 value, int distance, int lanes) {
     const ng_u32 mask = lanes == 32 ? 0xffffffffu : ((1u << lanes) - 1u) << (threadIdx.x % 32 & ~(ng_u32)(lanes - 1));
     return __shfl_xor_sync(mask, value, distance);
 }
+// The first number is that of the call in the text: the host device tells calls apart by it, a GPU has no use for it.
 NG_HELPER float ng_shuffle_xor(int, float value, int distance, int lanes) {
     return ng_f32(ng_shuffle_word(ng_bits_f32(value), distance, lanes));
 }
@@ -226,15 +231,15 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
     using Column = int;
     constexpr int ROW_THREADS = 64, ROWS = 1, VECTOR = 8, CHUNKS = WIDE ? 2 : 1;
     constexpr Column columns = 1000;
-    constexpr bool FULL = false;  // every access of a tile lies in the tensor
+    constexpr bool FULL = false;  // whether every access of a tile lies in the tensor
     const ng_i64 rows = d_M;
     const int thread = ng_thread();
     const int t = thread % ROW_THREADS;     // among the row's threads
     const int slot = thread / ROW_THREADS;  // among the CTA's rows
     const ng_i64 row = ng_block() * ROWS + slot;
     const bool live = row < rows;
-    const ng_bf16 *const row0_x = p_x + row * 1000;
-    ng_bf16 *const row1_y = p_y + row * 1000;
+    const ng_bf16 *const row_x = p_x + row * 1000;
+    ng_bf16 *const row_y = p_y + row * 1000;
 
     // phase 0
     ng_online<float> acc1;
@@ -245,7 +250,7 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
         for (int u = 0; u < CHUNKS; u++) {
             const Column c = trip + (u * ROW_THREADS + t) * VECTOR;
             if (FULL || (live && c < columns)) {
-                r0_x[u] = ng_load_constant<WIDE, VECTOR>(row0_x + c);
+                r0_x[u] = ng_load_constant<WIDE, VECTOR>(row_x + c);
             }
         }
 #pragma unroll
@@ -256,7 +261,7 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
 #pragma unroll
                 for (int v = 0; v < VECTOR; v++) {
                     const float v0_x = ng_get(r0_x[u], v);
-                    x1[v] = v0_x;  // softmax(x, dim=-1)
+                    x1[v] = v0_x;
                 }
                 ng_online_add(acc1, x1);
             }
@@ -284,7 +289,7 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
         for (int u = 0; u < CHUNKS; u++) {
             const Column c = trip + (u * ROW_THREADS + t) * VECTOR;
             if (FULL || (live && c < columns)) {
-                r0_x[u] = ng_load_constant<WIDE, VECTOR>(row0_x + c);
+                r0_x[u] = ng_load_constant<WIDE, VECTOR>(row_x + c);
             }
         }
 #pragma unroll
@@ -297,10 +302,10 @@ NG_HELPER void softmax_f0(const ng_bf16 *__restrict__ p_x, ng_bf16 *__restrict__
                     const float v0_x = ng_get(r0_x[u], v);
                     const float v2 = v0_x - v1;
                     const float v3 = ng_exp(v2);
-                    const float v5_y = v3 / v4;
+                    const float v5_y = v3 / v4;  // softmax(x, dim=-1)
                     o6_y[v] = v5_y;
                 }
-                ng_store<WIDE>(row1_y + c, o6_y);
+                ng_store<WIDE>(row_y + c, o6_y);
             }
         }
     }

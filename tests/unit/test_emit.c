@@ -75,25 +75,73 @@ static void test_texts(void **state) {
         }
 }
 
-/* A file holds the helpers that it uses: each helper's name stands at least twice. */
+static bool is_word_byte(char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static int count_words(const char *text, const char *word) {
+    int count = 0;
+    const size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += length)
+        count += (at == text || !is_word_byte(at[-1])) && !is_word_byte(at[length]);
+    return count;
+}
+
+/* A file holds the helpers that it uses: each name stands once more than it is defined. */
+static void check_helpers(Job *job, const Unit *unit) {
+    const char *text = unit->source.device_text;
+    for (const char *at = text; (at = strstr(at, "\nNG_HELPER ")) != NULL;) {
+        at += strlen("\nNG_HELPER ");
+        const char *paren = strchr(at, '('), *name = paren;
+        while (is_word_byte(name[-1])) name--;
+        if (strncmp(name, "ng_", 3) != 0) continue; /* the kernel's own */
+        const char *word = ir_copy_text(job, name, (size_t)(paren - name));
+        int definitions = 0;
+        for (const char *other = text; (other = strstr(other, "\nNG_HELPER ")) != NULL;) {
+            other += strlen("\nNG_HELPER ");
+            definitions += count_words(ir_copy_text(job, other, strcspn(other, "(") + 1), word);
+        }
+        if (count_words(text, word) <= definitions) fail_msg("%s: nothing uses %s", unit->prog->name, word);
+    }
+}
+
 static void test_helpers(void **state) {
     Job *job = *state;
     for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
         Unit unit;
         must(job, generate_file(job, &unit, ir_format(job, "examples/%s.yaml", examples[i]), NULL, NULL));
-        const char *text = unit.source.device_text;
-        for (const char *at = text; (at = strstr(at, "\nNG_HELPER ")) != NULL;) {
-            at += strlen("\nNG_HELPER ");
-            const char *paren = strchr(at, '('), *name = paren;
-            while (name[-1] == '_' || (name[-1] >= 'a' && name[-1] <= 'z') || (name[-1] >= '0' && name[-1] <= '9'))
-                name--;
-            if (strncmp(name, "ng_", 3) != 0) continue; /* the kernel's own */
-            const char *word = ir_copy_text(job, name, (size_t)(paren - name));
-            int uses = 0;
-            for (const char *use = text; (use = strstr(use, word)) != NULL; use++) uses++;
-            if (uses < 2) fail_msg("%s: nothing uses %s", examples[i], word);
-        }
+        check_helpers(job, &unit);
     }
+}
+
+/* Kept chunks that turn bring no angles, which are counted in quarter turns. */
+static void test_turns(void **state) {
+    static const char graph[] = "graph: turns\ndims: {M: any, N: {max: 700}}\ninputs: {x: \"bf16[M, N]\"}\n"
+                                "nodes: {a: \"exp(%s)\", y: \"tanh(a / sum(a, dim=-1, keepdim=True)) + erf(x)\"}\n"
+                                "outputs: {y: bf16}\n";
+    static const char *const angles[] = {"ng_quarters", "2/pi", "pi/2"};
+    Job *job = *state;
+    for (int wave = 0; wave < 2; wave++) {
+        Unit unit;
+        must(job, generate_text(job, &unit, ir_format(job, graph, wave ? "cos(x)" : "x"), NULL, NULL));
+        check_helpers(job, &unit);
+        assert_non_null(strstr(unit.source.device_text, "ng_turn<"));
+        for (size_t i = 0; i < sizeof angles / sizeof *angles; i++)
+            assert_int_equal(strstr(unit.source.device_text, angles[i]) != NULL, wave);
+    }
+}
+
+/* No condition is asked for twice, whatever values ask for it. */
+static void test_checks_once(void **state) {
+    Job *job = *state;
+    Unit unit;
+    must(job, generate_text(job, &unit,
+                            "graph: extremes\ndims: {B: any, F: any}\ninputs: {x: \"f32[B, F]\"}\n"
+                            "nodes: {a: \"amax(x, dim=0)\", b: \"amin(x, dim=0)\", c: \"amax(x, dim=1)\"}\n"
+                            "outputs: {a: f32, b: f32, c: f32}\n",
+                            NULL, NULL));
+    assert_int_equal(count_words(unit.source.device_text, "(d_B == 0) && d_F"), 1);
+    assert_int_equal(count_words(unit.source.device_text, "(d_F == 0) && d_B"), 1);
 }
 
 static void test_fast(void **state) {
@@ -283,7 +331,7 @@ static void test_runs(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_texts), TEST(test_helpers), TEST(test_fast), TEST(test_goldens),
-                                       TEST(test_runs)};
+    const struct CMUnitTest tests[] = {TEST(test_texts), TEST(test_helpers), TEST(test_turns), TEST(test_checks_once),
+                                       TEST(test_fast),  TEST(test_goldens), TEST(test_runs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
