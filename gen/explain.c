@@ -157,21 +157,21 @@ static const char *lodgers(const Explain *e, uint32_t room) {
     return ir_text_string(&text);
 }
 
-/* ", room for P0 = 128": the most parts of a launch with these dims or smaller ones, where sizes are by them. */
-static const char *most_parts(const Explain *e, const Room *room, const int64_t *most) {
-    Text text = ir_text(e->job);
-    for (uint32_t k = 0; k < e->prog->parts.count; k++) {
-        bool named = false;
-        for (uint32_t i = 0; i < room->sizes.count; i++)
-            named = named || gen_poly_has(room->sizes.at[i], IR_POLY_PART + k);
-        if (named)
-            ir_text_format(&text, "%s%s = %lld", text.count ? ", " : ", room for ", e->prog->parts.at[k],
-                           (long long)most[k]);
+/* What the lodgers of a room take in a launch of the guess, where that goes by parts; false: it does not. */
+static bool taken_by_parts(const Explain *e, const Room *room, int64_t *taken) {
+    bool by_parts = false;
+    *taken = 0;
+    for (uint32_t i = 0; i < room->sizes.count; i++) {
+        int64_t bytes;
+        for (uint32_t k = 0; k < e->prog->parts.count; k++)
+            by_parts = by_parts || gen_poly_has(room->sizes.at[i].bytes, IR_POLY_PART + k);
+        if (!gen_explain_value(e, room->sizes.at[i].bytes, &bytes)) return false;
+        if (bytes > *taken) *taken = bytes;
     }
-    return ir_text_string(&text);
+    return by_parts;
 }
 
-static void tell_room(const Explain *e, uint32_t room, int64_t bytes, const int64_t *most) {
+static void tell_room(const Explain *e, uint32_t room, int64_t bytes) {
     Text sizes = ir_text(e->job);
     const Room *own = &e->plan->rooms.at[room];
     for (uint32_t i = 0; i < own->sizes.count; i++)
@@ -179,10 +179,11 @@ static void tell_room(const Explain *e, uint32_t room, int64_t bytes, const int6
                        i                      ? ", "
                        : own->sizes.count > 1 ? "max("
                                               : "",
-                       gen_poly_text(e->job, e->prog, own->sizes.at[i]));
+                       gen_poly_text(e->job, e->prog, own->sizes.at[i].bytes));
     if (own->sizes.count > 1) ir_text_put(&sizes, ")");
-    const char *who = lodgers(e, room), *counts = bytes >= 0 ? most_parts(e, own, most) : "";
+    const char *who = lodgers(e, room);
     const char *formula = ir_text_string(&sizes);
+    int64_t taken;
     gen_tell_open(e->tell, NULL, false);
     gen_tell_json_text(e->tell, "holds", who);
     gen_tell_json_text(e->tell, "formula", formula);
@@ -190,8 +191,11 @@ static void tell_room(const Explain *e, uint32_t room, int64_t bytes, const int6
     gen_tell_close(e->tell, false);
     if (e->tell->json) return;
     gen_tell_text(e->tell, "",
-                  bytes >= 0 ? ir_format(e->job, "%s: %s, %lld bytes%s", who, formula, (long long)bytes, counts)
-                             : ir_format(e->job, "%s: %s", who, formula));
+                  bytes < 0 ? ir_format(e->job, "%s: %s", who, formula)
+                  : taken_by_parts(e, own, &taken)
+                      ? ir_format(e->job, "%s: %s = %lld, in %lld bytes, which smaller dims do not pass either", who,
+                                  formula, (long long)taken, (long long)bytes)
+                      : ir_format(e->job, "%s: %s, %lld bytes", who, formula, (long long)bytes));
 }
 
 /* Rooms are as large as the most that their lodgers take for these dims or smaller ones, in whole 256s. */
@@ -201,7 +205,7 @@ static void tell_workspace(const Explain *e) {
     int64_t *most = IR_NEW_ARRAY(e->job, int64_t, e->prog->parts.count + (size_t)1);
     const uint32_t dims = e->prog->dims.count, parts = e->prog->parts.count;
     const bool known = e->dims && gen_eval_parts(e->plan, parts, e->dims, dims, e->target->sms, true, most) &&
-                       gen_eval_rooms(e->plan, e->dims, dims, most, parts, places);
+                       gen_eval_rooms(e->plan, e->dims, dims, most, parts, e->target->sms, places);
     if (known) gen_tell_json_int(e->tell, "workspace_bytes", places[rooms]);
     if (!e->tell->json)
         gen_tell_text(e->tell, "workspace",
@@ -209,7 +213,7 @@ static void tell_workspace(const Explain *e) {
                       : known ? ir_format(e->job, "%lld bytes", (long long)places[rooms])
                               : "more than can be counted");
     gen_tell_open(e->tell, "workspace", true);
-    for (uint32_t r = 0; r < rooms; r++) tell_room(e, r, known ? places[r + 1] - places[r] : -1, most);
+    for (uint32_t r = 0; r < rooms; r++) tell_room(e, r, known ? places[r + 1] - places[r] : -1);
     gen_tell_close(e->tell, true);
 }
 

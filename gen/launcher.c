@@ -156,6 +156,20 @@ static void put_parts(Job *job, const Unit *unit, bool most, Text *out) {
     }
 }
 
+static const char *room_c(Job *job, const Prog *prog, const RoomSize *size) {
+    const char *bytes = poly_c(job, prog, size->bytes);
+    if (!size->each_sm) return bytes;
+    return ir_format(job, "ng_capped(%s, %s, %lld * ng_sms())", bytes, poly_c(job, prog, size->one),
+                     (long long)size->each_sm);
+}
+
+static bool has_capped(const Plan *plan) {
+    for (uint32_t r = 0; r < plan->rooms.count; r++)
+        for (uint32_t i = 0; i < plan->rooms.at[r].sizes.count; i++)
+            if (plan->rooms.at[r].sizes.at[i].each_sm) return true;
+    return false;
+}
+
 static void put_part_helpers(Text *out) {
     ir_text_put(out, "static int64_t ng_ceil(int64_t a, int64_t b) { return a / b + (a % b != 0); }\n"
                      "static int64_t ng_sms(void) {\n"
@@ -178,6 +192,12 @@ static void put_places(Job *job, const Unit *unit, const ArgumentList *dims, Tex
     const char *space = gen_emit_space(job, unit);
     ir_text_format(out, "namespace %s {\n", space);
     if (unit->prog->parts.count) put_part_helpers(out);
+    if (has_capped(plan))
+        ir_text_put(out, "// parts of many columns are few: at most what fills the SMs, or one part\n"
+                         "static int64_t ng_capped(int64_t bytes, int64_t one, int64_t full) {\n"
+                         "    if (full < one) full = one;\n"
+                         "    return bytes < full ? bytes : full;\n"
+                         "}\n\n");
     ir_text_format(out, "static size_t %s_places(", c_name(job, "", unit->prog->name));
     for (uint32_t i = 0; i < dims->count; i++) ir_text_format(out, "int64_t %s, ", dims->at[i].name);
     ir_text_put(out, "size_t *place) {\n    size_t most, end = 0;\n");
@@ -188,7 +208,7 @@ static void put_places(Job *job, const Unit *unit, const ArgumentList *dims, Tex
     for (uint32_t r = 0; r < plan->rooms.count; r++) {
         ir_text_format(out, "    place[%u] = end;\n    most = 0;\n", r);
         for (uint32_t i = 0; i < plan->rooms.at[r].sizes.count; i++) {
-            const char *bytes = poly_c(job, unit->prog, plan->rooms.at[r].sizes.at[i]);
+            const char *bytes = room_c(job, unit->prog, &plan->rooms.at[r].sizes.at[i]);
             ir_text_format(out, "    if ((size_t)(%s) > most) most = (size_t)(%s);\n", bytes, bytes);
         }
         ir_text_format(out, "    end += (most + %d) / %d * %d;\n", GEN_WORKSPACE_ALIGN - 1, GEN_WORKSPACE_ALIGN,

@@ -162,10 +162,17 @@ typedef struct PartCount {
     int64_t units_each, beside_each, ctas_per_sm;
 } PartCount;
 
-/* A place in the workspace that bufs take in turn: as large as the largest of `sizes`, which are bytes as polynomials
- * in dims and part counts without negative terms, in whole 256s. */
+/* What a buf takes: bytes as a polynomial in dims and part counts without negative terms. Parts of what stands beside
+ * each other are few where it is much: together they take no more than one part does, or than each_sm bytes an SM,
+ * whichever is more. */
+typedef struct RoomSize {
+    Poly bytes, one; /* one: of one part */
+    int64_t each_sm; /* 0: no such bound */
+} RoomSize;
+
+/* A place in the workspace that bufs take in turn: as large as the largest of `sizes`, in whole 256s. */
 typedef struct Room {
-    IR_LIST(Poly) sizes;
+    IR_LIST(RoomSize) sizes;
 } Room;
 
 typedef struct Plan {

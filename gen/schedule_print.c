@@ -82,9 +82,13 @@ static void put_rooms(Text *text, const Unit *unit) {
         ir_text_format(text, "# room %u:", r);
         for (uint32_t b = 0; b < unit->prog->bufs.count; b++)
             if (plan->room_of[b] == r) ir_text_format(text, " %s", unit->prog->bufs.at[b].name);
-        for (uint32_t i = 0; i < room->sizes.count; i++)
-            ir_text_format(text, "%s%s", i ? " or " : "; bytes ",
-                           gen_poly_text(text->job, unit->prog, room->sizes.at[i]));
+        for (uint32_t i = 0; i < room->sizes.count; i++) {
+            const RoomSize *size = &room->sizes.at[i];
+            ir_text_format(text, "%s%s", i ? " or " : "; bytes ", gen_poly_text(text->job, unit->prog, size->bytes));
+            if (size->each_sm)
+                ir_text_format(text, ", at most %lld * SMs or %s", (long long)size->each_sm,
+                               gen_poly_text(text->job, unit->prog, size->one));
+        }
         ir_text_put(text, "\n");
     }
 }

@@ -17,8 +17,9 @@ typedef struct Lodging {
     Plan *plan;
     const int64_t *guess; /* of prog->dims */
     int64_t *parts;       /* of prog->parts, by the guess */
-    uint32_t *last;       /* of each room: the last step that reads its last lodger */
-    int64_t *bytes;       /* of each room, by the guess */
+    int sms;
+    uint32_t *last; /* of each room: the last step that reads its last lodger */
+    int64_t *bytes; /* of each room, by the guess */
 } Lodging;
 
 static Life *find_lives(Job *job, const Prog *prog, const Plan *plan) {
@@ -63,14 +64,37 @@ static bool covers(Job *job, Poly a, Poly b) {
     return !overflow;
 }
 
-static void add_lodger(Job *job, Room *room, Poly bytes) {
+static bool size_covers(Job *job, const RoomSize *a, const RoomSize *b) {
+    if (!covers(job, a->bytes, b->bytes)) return false;
+    return !a->each_sm || (b->each_sm && a->each_sm >= b->each_sm && covers(job, a->one, b->one));
+}
+
+/* Parts beside which other parts of the same step stand: with P parts, of B elements each in CTAs of E, P is at most
+ * C / ceil(B / E) where C CTAs run at once, or 1, so P * B is at most C * E, or B. */
+static RoomSize room_size(Job *job, const Prog *prog, const Plan *plan, const Buf *buf) {
+    RoomSize size = {.bytes = buf_bytes(job, prog, buf)};
+    const Size first = buf->extent[0];
+    if (!buf->rank || first.kind != SIZE_PART) return size;
+    const PartCount *count = &plan->parts[first.value];
+    bool overflow = false;
+    Poly beside = ir_poly_int(job, 1);
+    for (uint32_t d = 1; d < buf->rank; d++)
+        beside = ir_poly_mul(job, beside, ir_size_poly(job, prog, buf->extent[d]), &overflow);
+    if (overflow || ir_poly_is_int(count->beside, NULL) || !ir_poly_equal(beside, count->beside)) return size;
+    const int64_t element = ir_dtype(buf->dtype)->bytes;
+    size.one = ir_poly_mul(job, grown(job, beside), ir_poly_int(job, element), &overflow);
+    size.each_sm = element * count->beside_each * count->ctas_per_sm;
+    return size;
+}
+
+static void add_lodger(Job *job, Room *room, const RoomSize *size) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < room->sizes.count; i++)
-        if (covers(job, room->sizes.at[i], bytes)) return;
+        if (size_covers(job, &room->sizes.at[i], size)) return;
     for (uint32_t i = 0; i < room->sizes.count; i++)
-        if (!covers(job, bytes, room->sizes.at[i])) room->sizes.at[kept++] = room->sizes.at[i];
+        if (!size_covers(job, size, &room->sizes.at[i])) room->sizes.at[kept++] = room->sizes.at[i];
     room->sizes.count = kept;
-    *IR_PUSH(job, &room->sizes) = bytes;
+    *IR_PUSH(job, &room->sizes) = *size;
 }
 
 static uint32_t choose_room(const Lodging *l, uint32_t first, int64_t bytes) {
@@ -87,16 +111,29 @@ static uint32_t choose_room(const Lodging *l, uint32_t first, int64_t bytes) {
     return best;
 }
 
+static bool eval_size(const RoomSize *size, const int64_t *dims, uint32_t dim_count, const int64_t *parts,
+                      uint32_t part_count, int sms, int64_t *bytes) {
+    int64_t most, full;
+    if (!ir_poly_eval(size->bytes, dims, dim_count, parts, part_count, bytes)) return false;
+    if (!size->each_sm) return true;
+    if (!ir_poly_eval(size->one, dims, dim_count, NULL, 0, &most)) return false;
+    if (ir_mul_overflows(size->each_sm, sms, &full)) return false;
+    if (full > most) most = full;
+    if (most < *bytes) *bytes = most;
+    return true;
+}
+
 static void lodge(Lodging *l, uint32_t buf, Life life) {
-    Poly bytes = buf_bytes(l->job, l->prog, &l->prog->bufs.at[buf]);
+    const RoomSize size = room_size(l->job, l->prog, l->plan, &l->prog->bufs.at[buf]);
     int64_t guess;
-    if (!ir_poly_eval(bytes, l->guess, l->prog->dims.count, l->parts, l->prog->parts.count, &guess)) guess = INT64_MAX;
+    if (!eval_size(&size, l->guess, l->prog->dims.count, l->parts, l->prog->parts.count, l->sms, &guess))
+        guess = INT64_MAX;
     uint32_t room = choose_room(l, life.first, guess);
     if (room == IR_NONE) {
         room = l->plan->rooms.count;
         IR_PUSH(l->job, &l->plan->rooms);
     }
-    add_lodger(l->job, &l->plan->rooms.at[room], bytes);
+    add_lodger(l->job, &l->plan->rooms.at[room], &size);
     if (guess > l->bytes[room]) l->bytes[room] = guess;
     l->last[room] = life.last;
     l->plan->room_of[buf] = room;
@@ -108,7 +145,7 @@ void gen_plan_workspace(Job *job, Unit *unit) {
     Life *lives = find_lives(job, prog, plan);
     const int64_t *guess = gen_guess_dims(job, prog);
     const Target *target = unit->options.target ? unit->options.target : gen_target(90);
-    Lodging l = {.job = job, .prog = prog, .plan = plan, .guess = guess};
+    Lodging l = {.job = job, .prog = prog, .plan = plan, .guess = guess, .sms = target->sms};
     l.parts = IR_NEW_ARRAY(job, int64_t, prog->parts.count + 1);
     l.last = IR_NEW_ARRAY(job, uint32_t, prog->bufs.count + 1);
     l.bytes = IR_NEW_ARRAY(job, int64_t, prog->bufs.count + 1);
@@ -148,14 +185,15 @@ bool gen_eval_parts(const Plan *plan, uint32_t part_count, const int64_t *dims, 
 }
 
 bool gen_eval_rooms(const Plan *plan, const int64_t *dims, uint32_t dim_count, const int64_t *parts,
-                    uint32_t part_count, int64_t *places) {
+                    uint32_t part_count, int sms, int64_t *places) {
     int64_t place = 0;
     for (uint32_t r = 0; r < plan->rooms.count; r++) {
         int64_t most = 0;
         places[r] = place;
         for (uint32_t i = 0; i < plan->rooms.at[r].sizes.count; i++) {
             int64_t bytes;
-            if (!ir_poly_eval(plan->rooms.at[r].sizes.at[i], dims, dim_count, parts, part_count, &bytes)) return false;
+            if (!eval_size(&plan->rooms.at[r].sizes.at[i], dims, dim_count, parts, part_count, sms, &bytes))
+                return false;
             if (bytes > most) most = bytes;
         }
         most = ceil_div(most, GEN_WORKSPACE_ALIGN) * GEN_WORKSPACE_ALIGN;

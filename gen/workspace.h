@@ -18,6 +18,6 @@ bool gen_eval_parts(const Plan *plan, uint32_t part_count, const int64_t *dims, 
                     int64_t *parts);
 /* The place of each room in bytes, and of the end: room_count + 1 numbers; false past 2^62. parts: the most. */
 bool gen_eval_rooms(const Plan *plan, const int64_t *dims, uint32_t dim_count, const int64_t *parts,
-                    uint32_t part_count, int64_t *places);
+                    uint32_t part_count, int sms, int64_t *places);
 
 #endif

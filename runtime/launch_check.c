@@ -96,7 +96,8 @@ static Status size_workspace(const RtProgram *program, RtScratch *scratch, Text 
     const Plan *plan = program->unit->plan;
     Status status = size_parts(program, scratch, true, why);
     if (status) return status;
-    if (!gen_eval_rooms(plan, scratch->prog_dims, prog->dims.count, scratch->parts, prog->parts.count, scratch->places))
+    if (!gen_eval_rooms(plan, scratch->prog_dims, prog->dims.count, scratch->parts, prog->parts.count, program->sms,
+                        scratch->places))
         return refuse_overflow(why, "the workspace", prog->name);
     scratch->workspace_bytes = scratch->places[plan->rooms.count];
     return STATUS_OK;

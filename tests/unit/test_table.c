@@ -105,7 +105,7 @@ static int64_t workspace_bytes(Job *job, const Unit *unit) {
     const Prog *prog = unit->prog;
     int64_t *places = IR_NEW_ARRAY(job, int64_t, unit->plan->rooms.count + (size_t)1);
     assert_true(gen_eval_rooms(unit->plan, gen_guess_dims(job, prog), prog->dims.count, one_part_an_sm(job, unit),
-                               prog->parts.count, places));
+                               prog->parts.count, unit->options.target->sms, places));
     return places[unit->plan->rooms.count];
 }
 
