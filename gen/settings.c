@@ -3,12 +3,21 @@
 
 #include "gen/front.h"
 
+enum { MOST_LISTED = 12 };
+
 static const Symbol *find_setting(Front *front, const char *option, const Setting *setting, bool types) {
     const Symbol *symbol = gen_name_find(front, setting->name);
     if (symbol && (symbol->kind == SYMBOL_DIM || (types && symbol->kind == SYMBOL_TYPE))) return symbol;
+    Text there = ir_text(front->job); /* few names are all named; else the near one alone is */
+    const Graph *graph = front->graph;
+    const uint32_t count = graph->dims.count + (types ? front->types.count : 0);
+    for (uint32_t i = 0; i < count && count <= MOST_LISTED; i++) {
+        const char *name = i < graph->dims.count ? graph->dims.at[i].name : front->types.at[i - graph->dims.count].name;
+        ir_text_format(&there, "%s%s", i ? ", " : "; it has ", name);
+    }
     uint32_t kinds = 1u << SYMBOL_DIM | (types ? 1u << SYMBOL_TYPE : 0);
-    ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "%s %s=%s: the graph has no dim%s '%s'%s", option,
-               setting->name, setting->value, types ? " or type" : "", setting->name,
+    ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "%s %s=%s: the graph has no dim%s '%s'%s%s", option,
+               setting->name, setting->value, types ? " or type" : "", setting->name, there.count ? there.bytes : "",
                gen_name_hint(front, setting->name, kinds, NULL, 0));
 }
 

@@ -135,7 +135,7 @@ static Status open_none(Opening *opening) {
         opening->context->target = *target;
         return STATUS_OK;
     }
-    rt_say(&opening->why, "normgen does not plan for architecture %d", arch);
+    rt_say(&opening->why, "normgen plans for architectures from sm_80 on, not for sm_%d", arch);
     return STATUS_USAGE;
 }
 

@@ -85,11 +85,25 @@ static void show_times(Cli *cli, const Opened *opened) {
     ng_text_free(&times);
 }
 
+/* Two bytes that no text has: then no line of it is worth showing. */
+static void refuse_binary(Cli *cli, const char *path, const char *bytes, size_t count) {
+    enum { LOOKED_AT = 4096 };
+    const char *end = bytes + (count < LOOKED_AT ? count : LOOKED_AT), *nul = bytes;
+    for (int i = 0; i < 2 && nul; i++) {
+        nul = nul < end ? memchr(nul, 0, (size_t)(end - nul)) : NULL;
+        if (nul) nul++;
+    }
+    if (!nul) return;
+    cli_fail(cli, NG_REJECTED, "%s: this is no text file; GRAPH is YAML%s", path,
+             cli->verb->run == cli_run ? ", and tensors come by --inputs=FILE" : "");
+}
+
 ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
                   ng_text *why) {
     const char *path = cli->operands[0];
     size_t count;
     char *text = cli_read_file(cli, path, MAX_GRAPH, &count);
+    refuse_binary(cli, path, text, count);
     ng_compile_options options = {
         .size = sizeof options,
         .name = strcmp(path, "-") ? path : "<stdin>",

@@ -45,6 +45,21 @@ static bool matches(const Option *option, const char *argument, const char **val
     return true;
 }
 
+/* What other commands call an option; the first that the verb takes. */
+static const char *named_elsewhere(const Cli *cli, const char *word) {
+    static const struct {
+        const char *word;
+        OptionId id;
+    } words[] = {{"--output", OPTION_OUTPUT},  {"--out", OPTION_OUTPUT},      {"-o", OPTION_OUTPUTS},
+                 {"--output", OPTION_OUTPUTS}, {"--out", OPTION_OUTPUTS},     {"--define", OPTION_DEFINE},
+                 {"--dim", OPTION_DEFINE},     {"--verbose", OPTION_VERBOSE}, {"--werror", OPTION_WERROR},
+                 {"-h", OPTION_HELP},          {"--gpu", OPTION_DEVICE},      {"--backend", OPTION_DEVICE}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i].word, word) && takes(cli->verb, &cli_options[words[i].id]))
+            return cli_options[words[i].id].spelling;
+    return NULL;
+}
+
 static _Noreturn void fail_unknown(Cli *cli, const char *argument) {
     const char *names[OPTION_COUNT], *known = NULL;
     size_t count = 0, length = strcspn(argument, "=");
@@ -56,12 +71,26 @@ static _Noreturn void fail_unknown(Cli *cli, const char *argument) {
         else if (!strcmp(cli_options[i].spelling, word))
             known = cli_options[i].spelling;
     }
-    if (known)
+    const char *near = named_elsewhere(cli, word);
+    if (known && !near)
         cli_fail(cli, NG_USAGE, "%s is no option of %s (see normgen %s --help)", word, cli->verb->name,
                  cli->verb->name);
-    const char *near = cli_near_miss(word, names, count);
+    if (!near) near = cli_near_miss(word, names, count);
     if (near) cli_fail(cli, NG_USAGE, "unknown option %s; did you mean %s?", word, near);
     cli_fail(cli, NG_USAGE, "unknown option %s (see normgen %s --help)", word, cli->verb->name);
+}
+
+static bool is_option(const Cli *cli, const char *argument) {
+    const char *value;
+    for (int id = 0; id < OPTION_COUNT && argument[0] == '-'; id++)
+        if (takes(cli->verb, &cli_options[id]) && matches(&cli_options[id], argument, &value)) return true;
+    return false;
+}
+
+/* Of an option that takes NAME=VALUE. */
+static void require_pair(Cli *cli, const Option *option, const char *text) {
+    if (!strchr(option->value, '=') || (strchr(text, '=') && *text != '=')) return;
+    cli_fail(cli, NG_USAGE, "%s %s: expected %s", option->spelling, text, option->value);
 }
 
 /* One option at argv[at]; returns how many arguments it took. */
@@ -75,8 +104,12 @@ static int parse_option(Cli *cli, int argc, char **argv, int at) {
         if (option->mode == VALUE_NEEDED && !value) {
             if (at + 1 >= argc) cli_fail(cli, NG_USAGE, "%s needs a value: %s", option->spelling, option->value);
             value = argv[at + 1];
+            if (is_option(cli, value))
+                cli_fail(cli, NG_USAGE, "%s needs a value: %s; %s is the next option", option->spelling, option->value,
+                         value);
             used = 2;
         }
+        if (value) require_pair(cli, option, value);
         cli->uses[cli->use_count++] = (OptionUse){(OptionId)id, value};
         return used;
     }
@@ -186,9 +219,7 @@ ng_setting *cli_settings(Cli *cli, OptionId id, size_t *count) {
     *count = 0;
     for (size_t i = 0; i < cli->use_count; i++) {
         if (cli->uses[i].id != id) continue;
-        const char *text = cli->uses[i].value, *equals = strchr(text, '=');
-        if (!equals || equals == text)
-            cli_fail(cli, NG_USAGE, "%s %s: expected %s", cli_options[id].spelling, text, cli_options[id].value);
+        const char *text = cli->uses[i].value, *equals = strchr(text, '='); /* it has one */
         char *name = cli_alloc((size_t)(equals - text) + 1, 1);
         memcpy(name, text, (size_t)(equals - text));
         settings[(*count)++] = (ng_setting){name, equals + 1};

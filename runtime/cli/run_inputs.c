@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define DEFAULT_DIM 1024
 
@@ -21,6 +22,12 @@ StFile *run_file(Cli *cli, Run *run, const char *path) {
     return &run->files[run->file_count++];
 }
 
+#define MOST_LISTED 12 /* names of one side in a message */
+
+static void put_name(Buf *buf, size_t index, const char *name) {
+    if (index <= MOST_LISTED) buf_format(buf, "%s%s", index ? ", " : "", index < MOST_LISTED ? name : "...");
+}
+
 /* An argument of one role by its name, or exit 2 with a near miss. */
 static uint32_t find_arg(Cli *cli, const Run *run, OptionId option, ng_arg_role wanted, const char *name) {
     ng_arg_role role;
@@ -33,13 +40,10 @@ static uint32_t find_arg(Cli *cli, const Run *run, OptionId option, ng_arg_role 
     if (near)
         cli_fail(cli, NG_USAGE, "%s: the graph has no %s %s; did you mean %s?", cli_options[option].spelling, what,
                  name, near);
-    cli_fail(cli, NG_USAGE, "%s: the graph has no %s %s", cli_options[option].spelling, what, name);
-}
-
-#define MOST_LISTED 12 /* names of one side in a message */
-
-static void put_name(Buf *buf, size_t index, const char *name) {
-    if (index <= MOST_LISTED) buf_format(buf, "%s%s", index ? ", " : "", index < MOST_LISTED ? name : "...");
+    Buf list = {0};
+    for (uint32_t i = 0; i < count; i++) put_name(&list, i, names[i]);
+    cli_fail(cli, NG_USAGE, "%s: the graph has no %s %s; it has %s", cli_options[option].spelling, what, name,
+             count ? list.bytes : "none");
 }
 
 static void put_quoted(Buf *buf, size_t index, const char *name) { /* a file's names may be anything */
@@ -48,18 +52,31 @@ static void put_quoted(Buf *buf, size_t index, const char *name) { /* a file's n
     free(quoted);
 }
 
-/* Pairs of an input that no tensor is for and the tensor whose name is near its own. */
-static void put_near(Cli *cli, Buf *buf, const Run *run, const StFile *file) {
-    const char **names = cli_alloc(file->count, sizeof *names);
-    size_t left = 0, told = 0;
+/* A name that differs in letters' case alone is near, however short. */
+static const char *near_name(const char *word, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!strcasecmp(word, names[i])) return names[i];
+    return cli_near_miss(word, names, count);
+}
+
+/* Into names: of the tensors that no input takes. */
+static size_t unused_names(const Run *run, const StFile *file, const char **names) {
+    size_t left = 0;
     for (size_t t = 0; t < file->count; t++) {
         bool used = false;
         for (uint32_t k = 0; k < run->opened.facts.inputs; k++) used = used || run->inputs[k].from == &file->tensors[t];
         if (!used) names[left++] = file->tensors[t].name;
     }
+    return left;
+}
+
+/* Pairs of an input that no tensor is for and the tensor whose name is near its own. */
+static void put_near(Cli *cli, Buf *buf, const Run *run, const StFile *file) {
+    const char **names = cli_alloc(file->count, sizeof *names);
+    size_t told = 0, left = unused_names(run, file, names);
     for (uint32_t k = 0; k < run->opened.facts.inputs; k++) {
         const char *name = cli_arg(cli, &run->opened, NG_INPUT, k).name;
-        const char *near = run->inputs[k].from ? NULL : cli_near_miss(name, names, left);
+        const char *near = run->inputs[k].from ? NULL : near_name(name, names, left);
         if (!near || told >= MOST_LISTED) continue;
         char *quoted = st_quoted(near);
         buf_format(buf, "%s%s for input %s", told++ ? ", " : "; did you mean ", quoted ? quoted : "", name);
@@ -73,12 +90,10 @@ static void put_near(Cli *cli, Buf *buf, const Run *run, const StFile *file) {
  */
 static void tell_unused(Cli *cli, const Run *run, const char *path, const StFile *file, uint32_t met) {
     Buf unused = {0}, inputs = {0}, near = {0};
-    size_t count = 0;
-    for (size_t t = 0; t < file->count; t++) {
-        bool used = false;
-        for (uint32_t k = 0; k < run->opened.facts.inputs; k++) used = used || run->inputs[k].from == &file->tensors[t];
-        if (!used) put_quoted(&unused, count++, file->tensors[t].name);
-    }
+    const char **names = cli_alloc(file->count, sizeof *names);
+    const size_t count = unused_names(run, file, names);
+    for (size_t t = 0; t < count; t++) put_quoted(&unused, t, names[t]);
+    free(names);
     for (uint32_t k = 0; k < run->opened.facts.inputs; k++)
         put_name(&inputs, k, cli_arg(cli, &run->opened, NG_INPUT, k).name);
     put_near(cli, &near, run, file);
@@ -87,7 +102,7 @@ static void tell_unused(Cli *cli, const Run *run, const char *path, const StFile
                  "--inputs: no tensor of %s has the name of an input; the file has %s; the inputs are %s%s (--input "
                  "NAME=FILE:TENSOR takes a tensor of another name)",
                  path, unused.count ? unused.bytes : "none", inputs.bytes, near.count ? near.bytes : "");
-    if (count) cli_note(cli, "note: %s: no input takes %s%s", path, unused.bytes, near.count ? near.bytes : "");
+    if (count) cli_note(cli, "note: %s: no input takes %s", path, unused.bytes);
     free(unused.bytes);
     free(inputs.bytes);
     free(near.bytes);
@@ -102,6 +117,30 @@ static uint32_t take_by_name(Cli *cli, Run *run, const char *path, const StFile 
         met++;
     }
     return met;
+}
+
+/* Of --inputs: an input that no file gives is random, as without files, but hardly meant to be. */
+static void tell_random(Cli *cli, Run *run) {
+    const char *path = cli_value(cli, OPTION_INPUTS);
+    uint32_t random = 0;
+    if (!path) return;
+    const StFile *file = run_file(cli, run, path);
+    const char **names = cli_alloc(file->count, sizeof *names);
+    size_t left = unused_names(run, file, names);
+    for (uint32_t k = 0; k < run->opened.facts.inputs; k++) {
+        if (run->inputs[k].from) continue;
+        const char *name = cli_arg(cli, &run->opened, NG_INPUT, k).name;
+        const char *near = near_name(name, names, left);
+        char *quoted = near ? st_quoted(near) : NULL;
+        cli_note(cli, "warning: %s is random: %s has no %s%s%s%s", name, path, name,
+                 quoted ? "; did you mean its " : "", quoted ? quoted : "", quoted ? "?" : "");
+        free(quoted);
+        random++;
+    }
+    free(names);
+    if (random && cli_has(cli, OPTION_WERROR))
+        cli_fail(cli, NG_USAGE, "-Werror: %u input%s of --inputs %s random", random, random == 1 ? "" : "s",
+                 random == 1 ? "is" : "are");
 }
 
 /* --inputs for whatever input the file names, then --input over it. */
@@ -136,6 +175,7 @@ static void find_sources(Cli *cli, Run *run) {
         free((char *)(uintptr_t)given[i].name);
     }
     free(given);
+    tell_random(cli, run);
 }
 
 static void dims_from_tensors(Cli *cli, Run *run) {
@@ -228,6 +268,47 @@ static void place_output(Cli *cli, Run *run, uint32_t index) {
     output->first = input->first + offset * (int64_t)ng_dtype_bytes(output->arg.dtype);
 }
 
+#define MANY_ELEMENTS 0x1p26 /* that the host device takes seconds for */
+
+/* "; B, H took their default 1024: give -D", or nothing: what to do about a run that is larger than meant. */
+static void put_defaults(Cli *cli, const Run *run, Buf *buf) {
+    uint32_t told = 0;
+    int64_t value = -1;
+    bool same = true;
+    Buf each = {0}, names = {0};
+    for (uint32_t i = 0; i < run->opened.facts.dims; i++) {
+        if (strcmp(run->dims_from[i], "default") != 0) continue;
+        const char *name = cli_arg(cli, &run->opened, NG_DIM, i).name;
+        same = same && (value < 0 || value == run->dims[i]);
+        value = run->dims[i];
+        buf_format(&names, "%s%s", told ? ", " : "", name);
+        buf_format(&each, "%s%s = %" PRId64, told++ ? ", " : "", name, value);
+    }
+    if (told && same)
+        buf_format(buf, "; %s took %s default %" PRId64 ": give -D", names.bytes, told > 1 ? "their" : "its", value);
+    else if (told)
+        buf_format(buf, "; defaults are %s: give -D", each.bytes);
+    free(each.bytes);
+    free(names.bytes);
+}
+
+/* Before any memory is taken. */
+static void tell_size(Cli *cli, const Run *run, const char *advice) {
+    double elements = 0;
+    for (uint32_t i = 0; i < run->opened.facts.inputs + run->opened.facts.outputs; i++) {
+        const bool input = i < run->opened.facts.inputs;
+        const uint32_t index = input ? i : i - run->opened.facts.inputs;
+        int64_t extent[CLI_MAX_RANK], stride[CLI_MAX_RANK];
+        const ng_arg_role role = input ? NG_INPUT : NG_OUTPUT;
+        if (ng_arg_shape(run->opened.program, role, index, run->dims, extent, stride) != NG_OK) return;
+        double product = 1;
+        for (int axis = 0; axis < cli_arg(cli, &run->opened, role, index).rank; axis++) product *= (double)extent[axis];
+        elements += product;
+    }
+    if (run->device.kind == NG_DEVICE_HOST && elements > MANY_ELEMENTS)
+        cli_note(cli, "note: %.0f million elements on the host device take a while%s", elements / 1e6, advice);
+}
+
 void run_prepare(Cli *cli, Run *run) {
     const ng_program_facts *facts = &run->opened.facts;
     run->seed = (uint64_t)cli_int(cli, OPTION_SEED, 0, INT64_MAX, 0);
@@ -242,15 +323,20 @@ void run_prepare(Cli *cli, Run *run) {
     find_sources(cli, run);
     find_dims(cli, run);
     find_scalars(cli, run);
+    Buf advice = {0};
+    buf_put(&advice, "");
+    put_defaults(cli, run, &advice);
+    tell_size(cli, run, advice.bytes);
     for (uint32_t i = 0; i < facts->inputs; i++) {
-        cli_tensor_make(cli, &run->opened, NG_INPUT, i, run->dims, misalign, &run->inputs[i]);
+        cli_tensor_make(cli, &run->opened, NG_INPUT, i, run->dims, misalign, advice.bytes, &run->inputs[i]);
         if (run->inputs[i].from)
             cli_tensor_copy_in(cli, &run->inputs[i]);
         else
             cli_tensor_random(&run->inputs[i], run->seed);
     }
     for (uint32_t i = 0; i < facts->outputs; i++) {
-        cli_tensor_make(cli, &run->opened, NG_OUTPUT, i, run->dims, misalign, &run->outputs[i]);
+        cli_tensor_make(cli, &run->opened, NG_OUTPUT, i, run->dims, misalign, advice.bytes, &run->outputs[i]);
         place_output(cli, run, i);
     }
+    free(advice.bytes);
 }

@@ -240,15 +240,21 @@ static void default_tolerance(ng_dtype dtype, double *rtol, double *atol) {
     *atol = dtype == NG_F64 ? 1e-7 : dtype < NG_I64 ? 1e-5 : 0;
 }
 
-/* Elements of one output outside the tolerance; *worst is the largest difference. */
-static uint64_t compare(const Tensor *output, const StFile *file, const StTensor *from, double rtol, double atol,
-                        double *worst) {
+#define FIRST_SHOWN 3 /* failed elements */
+
+typedef struct Differences {
+    uint64_t failed, first[FIRST_SHOWN]; /* row-major */
+    double worst;                        /* the largest difference */
+    uint64_t worst_index;
+} Differences;
+
+/* Elements of one output outside the tolerance. */
+static Differences compare(const Tensor *output, const StFile *file, const StTensor *from, double rtol, double atol) {
     unsigned char *owned;
     const unsigned char *dense = cli_tensor_dense(output, &owned), *expected = file->data + from->start;
     size_t bytes = ng_dtype_bytes(output->arg.dtype), expected_bytes = ng_dtype_bytes(from->dtype);
     const bool whole = output->arg.dtype == NG_I64 && from->dtype == NG_I64;
-    uint64_t failed = 0;
-    *worst = 0;
+    Differences found = {0};
     for (uint64_t i = 0; i < output->elements; i++) {
         double a = ng_load(output->arg.dtype, dense + i * bytes),
                b = ng_load(from->dtype, expected + i * expected_bytes);
@@ -262,11 +268,70 @@ static uint64_t compare(const Tensor *output, const StFile *file, const StTensor
         } else if (a == b || (isnan(a) && isnan(b))) {
             continue;
         }
-        if (!(difference <= atol + rtol * fabs(b))) failed++;
-        if (!(difference <= *worst)) *worst = difference;
+        if (!(difference <= atol + rtol * fabs(b))) {
+            if (found.failed < FIRST_SHOWN) found.first[found.failed] = i;
+            found.failed++;
+        }
+        if (difference <= found.worst || isnan(found.worst)) continue; /* a NaN on one side is the worst that can be */
+        found.worst = difference;
+        found.worst_index = i;
     }
     free(owned);
-    return failed;
+    return found;
+}
+
+static void put_index(Buf *buf, const Tensor *output, uint64_t element) {
+    int64_t index[CLI_MAX_RANK];
+    for (int axis = output->arg.rank; axis-- > 0; element /= (uint64_t)output->extent[axis])
+        index[axis] = (int64_t)(element % (uint64_t)output->extent[axis]);
+    buf_format(buf, "%s[", output->arg.name);
+    for (int axis = 0; axis < output->arg.rank; axis++) buf_format(buf, "%s%" PRId64, axis ? ", " : "", index[axis]);
+    buf_put(buf, "]");
+}
+
+/* The worst element, and the first that failed. */
+static void show_differences(Buf *buf, const Tensor *output, const StFile *file, const StTensor *from,
+                             const Differences *found) {
+    unsigned char *owned;
+    const unsigned char *dense = cli_tensor_dense(output, &owned), *expected = file->data + from->start;
+    const uint64_t shown = found->failed < FIRST_SHOWN ? found->failed : FIRST_SHOWN;
+    for (uint64_t k = 0; found->failed && k <= shown; k++) {
+        const uint64_t element = k ? found->first[k - 1] : found->worst_index;
+        buf_put(buf, k == 0 ? "  worst  " : k == 1 ? "  first  " : "         ");
+        put_index(buf, output, element);
+        buf_put(buf, ": got ");
+        cli_put_element(buf, output->arg.dtype, dense + element * ng_dtype_bytes(output->arg.dtype));
+        buf_put(buf, ", expected ");
+        cli_put_element(buf, from->dtype, expected + element * ng_dtype_bytes(from->dtype));
+        buf_put(buf, "\n");
+    }
+    free(owned);
+}
+
+/* Both shapes, or the dtype that is none of normgen's. */
+static void require_same_shape(Cli *cli, const char *path, const Tensor *output, const StTensor *from) {
+    bool same = from->rank == output->arg.rank;
+    for (int axis = 0; axis < from->rank && same; axis++) same = from->shape[axis] == output->extent[axis];
+    if (same && from->readable) return;
+    if (!from->readable)
+        cli_fail(cli, NG_USAGE, "%s: tensor %s is of dtype %s, which is none of normgen's", path, output->arg.name,
+                 from->dtype_name);
+    Buf wanted = {0}, found = {0};
+    cli_put_shape(&wanted, output->arg.dtype, output->arg.rank, output->extent);
+    cli_put_shape(&found, from->dtype, from->rank, from->shape);
+    cli_fail(cli, NG_USAGE, "output %s is %s, the tensor in %s is %s: another shape", output->arg.name, wanted.bytes,
+             path, found.bytes);
+}
+
+static void show_expect(Cli *cli, const Tensor *output, const StFile *file, const StTensor *from, double rtol,
+                        double atol, const Differences *found) {
+    const char *how[2];
+    for (int i = 0; i < 2; i++) how[i] = cli_has(cli, i ? OPTION_RTOL : OPTION_ATOL) ? "" : ", the default";
+    buf_format(&cli->out,
+               "expect   %s: %" PRIu64 " of %" PRIu64
+               " elements differ by more than %g (atol%s) + %g (rtol%s) * |expected|; largest difference %.6g\n",
+               output->arg.name, found->failed, output->elements, atol, how[0], rtol, how[1], found->worst);
+    show_differences(&cli->out, output, file, from, found);
 }
 
 bool run_expect(Cli *cli, Run *run, const char *path) {
@@ -277,33 +342,27 @@ bool run_expect(Cli *cli, Run *run, const char *path) {
     for (uint32_t i = 0; i < run->opened.facts.outputs; i++) {
         const Tensor *output = &run->outputs[i];
         const StTensor *from = st_find(file, output->arg.name);
-        double rtol, atol, worst;
+        double rtol, atol;
         if (!from) {
             cli_note(cli, "note: %s has no tensor %s", path, output->arg.name);
             continue;
         }
-        bool same = from->readable && from->rank == output->arg.rank;
-        for (int axis = 0; axis < from->rank && same; axis++) same = from->shape[axis] == output->extent[axis];
-        if (!same)
-            cli_fail(cli, NG_USAGE, "%s: tensor %s has another shape than the output, or no dtype of normgen's", path,
-                     output->arg.name);
+        require_same_shape(cli, path, output, from);
         default_tolerance(output->arg.dtype, &rtol, &atol);
         rtol = cli_number(cli, OPTION_RTOL, rtol);
         atol = cli_number(cli, OPTION_ATOL, atol);
-        uint64_t failed = compare(output, file, from, rtol, atol, &worst);
-        passed &= failed == 0;
+        const Differences found = compare(output, file, from, rtol, atol);
+        passed &= found.failed == 0;
         met++;
         if (!list) {
-            buf_format(&cli->out,
-                       "expect   %s: %" PRIu64 " of %" PRIu64
-                       " elements differ by more than %g + %g * |expected|; largest difference %.6g\n",
-                       output->arg.name, failed, output->elements, atol, rtol, worst);
+            show_expect(cli, output, file, from, rtol, atol, &found);
             continue;
         }
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "name", output->arg.name);
-        cJSON_AddNumberToObject(item, "failed", (double)failed);
-        cJSON_AddNumberToObject(item, "largest_difference", worst);
+        cJSON_AddNumberToObject(item, "failed", (double)found.failed);
+        cJSON_AddNumberToObject(item, "largest_difference", found.worst);
+        cJSON_AddNumberToObject(item, "worst_index", (double)found.worst_index);
         cJSON_AddNumberToObject(item, "rtol", rtol);
         cJSON_AddNumberToObject(item, "atol", atol);
         cJSON_AddItemToArray(list, item);

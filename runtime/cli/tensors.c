@@ -28,7 +28,7 @@ static void for_each_run(const Tensor *tensor, void (*visit)(void *state, int64_
 static int64_t last_stride(const Tensor *tensor) { return tensor->arg.rank ? tensor->stride[tensor->arg.rank - 1] : 1; }
 
 void cli_tensor_make(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index, const int64_t *dims,
-                     int64_t misalign, Tensor *tensor) {
+                     int64_t misalign, const char *advice, Tensor *tensor) {
     tensor->arg = cli_arg(cli, opened, role, index);
     ng_status status = ng_arg_shape(opened->program, role, index, dims, tensor->extent, tensor->stride);
     if (status != NG_OK) { /* some tensor's, not only this one's: the library has the words */
@@ -47,11 +47,11 @@ void cli_tensor_make(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t 
     }
     int64_t element = (int64_t)ng_dtype_bytes(tensor->arg.dtype);
     overflow |= __builtin_mul_overflow(high - low + misalign, element, &bytes) || bytes > INT64_MAX - 2 * ALIGNMENT;
-    if (overflow) cli_fail(cli, NG_SYSTEM, "%s: more memory than there is", tensor->arg.name);
+    if (overflow) cli_fail(cli, NG_SYSTEM, "%s: more memory than there is%s", tensor->arg.name, advice);
     tensor->elements = empty ? 0 : (uint64_t)count;
     size_t total = ((size_t)bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     tensor->memory = aligned_alloc(ALIGNMENT, total);
-    if (!tensor->memory) cli_fail(cli, NG_SYSTEM, "%s: out of memory for %zu bytes", tensor->arg.name, total);
+    if (!tensor->memory) cli_fail(cli, NG_SYSTEM, "%s: out of memory for %zu bytes%s", tensor->arg.name, total, advice);
     memset(tensor->memory, 0xff, total);
     tensor->first = (unsigned char *)tensor->memory + (misalign - low) * element;
 }

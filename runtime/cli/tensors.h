@@ -21,9 +21,9 @@ typedef struct Tensor {
 } Tensor;
 
 /* Extents, strides and memory for these any dims, the pointer `misalign` elements past a 256-byte boundary, every byte
- * set to 0xff: NaN in every float dtype. */
+ * set to 0xff: NaN in every float dtype. advice: added to the words of exit 6 where memory is short. */
 void cli_tensor_make(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index, const int64_t *dims,
-                     int64_t misalign, Tensor *tensor);
+                     int64_t misalign, const char *advice, Tensor *tensor);
 void cli_tensor_random(Tensor *tensor, uint64_t seed);
 void cli_tensor_copy_in(Cli *cli, Tensor *tensor); /* of tensor->from; a dtype or shape that differs is exit 2 */
 /* The elements in row-major order without gaps: tensor->first itself where it is so, else *owned, to be freed. */

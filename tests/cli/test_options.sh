@@ -54,6 +54,16 @@ done
 for verb in grad tune bench cache; do check "$verb is not there yet" refuses 9 "not available yet" $verb; done
 check "unknown option" refuses 2 "unknown option --chek; did you mean --check" run --chek $graph
 check "an option of another verb" refuses 2 "no option of gen" gen --check $graph
+check "an option of another name" refuses 2 "unknown option --output; did you mean -o" gen --output x.cu $graph
+check "-o where there are outputs" refuses 2 "unknown option -o; did you mean --outputs" run -o x.cu $graph
+check "a pair in two words" refuses 2 "^normgen: error: -D N: expected NAME=VALUE$" run $graph -D N 640
+check "an option is no value" refuses 2 "expect needs a value: FILE; -D is the next option" run $graph --expect -D M=2
+check "a minus sign is one" refuses 2 "seed=-1: expected an integer" run --device=host $graph -D N=8 -D M=2 --seed -1
+check "no such dim" refuses 2 "-D K=4: the graph has no dim or type 'K'; it has M, N" check $graph -D K=4
+check "no such scalar" refuses 2 "the graph has no scalar epsilon; it has eps" run --device=host examples/layer_norm.yaml -D N=8 --scalar epsilon=1
+check "an older architecture" refuses 2 "from sm_80 on, not for sm_75" gen $graph --arch=sm_75
+printf '\010\0\0\0\0\0\0\0{}      ' >"$scratch/tensors.bin"
+check "tensors as a graph" refuses 1 "tensors.bin: this is no text file; GRAPH is YAML" check "$scratch/tensors.bin"
 check "option without its value" refuses 2 "needs a value" gen $graph -o
 check "value for an option without" refuses 2 "takes no value" check --verify=yes $graph
 check "no graph" refuses 2 "needs GRAPH" check

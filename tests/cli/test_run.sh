@@ -75,6 +75,12 @@ check "the default is a value that the graph allows" run 0 "$scratch/few.yaml"
 check "below its max" says "^dim +M = 48 \(default\)$"
 check "a multiple" says "^dim +K = 1000 \(default\)$"
 printf 'graph: picks\ndims: {N: 8}\ninputs: {x: "f32[N]"}\nnodes: {y: "x[arange(N) + 3]"}\noutputs: {y: f32}\n' >"$scratch/picks.yaml"
+printf 'graph: big\ndims: {B: any, H: any, W: any}\ninputs: {x: "f32[B, H, W, 268435456]"}\nnodes: {y: x + 1}\noutputs: {y: f32}\n' >"$scratch/big.yaml"
+check "more than memory" run 6 "$scratch/big.yaml"
+check "no memory for defaults" warns "x: (out of memory for [0-9]+ bytes|more memory than there is); B, H, W took their default 1024: give -D$"
+check "and said before" warns "^normgen: note: [0-9]+ million elements on the host device take a while; B, H, W took their default 1024: give -D$"
+check "some are given" run 6 "$scratch/big.yaml" -D B=1024 -D W=2048
+check "the others are told" warns "; H took its default 1024: give -D$"
 check "an index outside its dim" refuses 7 "an index of x\[idx\] lies outside its dim" "$scratch/picks.yaml"
 check "--fix leaves no dim" run 0 $norm --fix M=3 -D N=8
 check "-v shows kernels" run 0 $norm $small -v
@@ -123,6 +129,12 @@ check "--expect" run 0 $norm $small --expect="$y"
 check "its verdict" says "^expect +passed$"
 check "--expect of another run" run 5 $norm $small --seed=9 --expect="$y"
 check "its verdict" says "^expect +FAILED$"
+check "the worst element" says "^  worst  y.[0-2], [0-9]+.: got [-0-9.e]+, expected [-0-9.e]+$"
+check "the first" says "^  first  y.0, [0-9]+.: got [-0-9.e]+, expected [-0-9.e]+$"
+check "one tolerance given" run 5 $norm $small --seed=9 --expect="$y" --rtol=0
+check "both are told" says "differ by more than 1e-05 .atol, the default. . 0 .rtol. . .expected.; largest"
+check "--expect of another shape" run 2 $norm -D M=4 -D N=33 --expect="$y"
+check "both shapes are told" warns "output y is bf16.4, 33., the tensor in .*y.safetensors is bf16.3, 33.: another shape"
 check "--expect with a wide tolerance" run 0 $norm $small --seed=9 --expect="$y" --atol=100
 check "--rtol without --expect" refuses 2 "belong to --expect" $norm --rtol=1
 check "a bad tolerance" refuses 2 "expected a number" $norm $small --expect="$y" --atol=-1
@@ -152,8 +164,17 @@ outputs: {x: bf16, gama: f32}
 END
 run 0 "$scratch/near.yaml" $small --outputs="$scratch/near.safetensors"
 check "--inputs: some of its names" run 0 $norm $small --inputs="$scratch/near.safetensors"
-check "a tensor that nothing takes is told" warns "^normgen: note: .*near.safetensors: no input takes .gama.; did you mean .gama. for input gamma\?$"
+check "a tensor that nothing takes is told" warns "^normgen: note: .*near.safetensors: no input takes .gama.$"
+check "and the input that is random for it" warns "^normgen: warning: gamma is random: .*near.safetensors has no gamma; did you mean its .gama.\?$"
+check "and the input that has no near miss" warns "^normgen: warning: beta is random: .*near.safetensors has no beta$"
+check "-Werror: no input of --inputs is random" refuses 2 "Werror: 2 inputs of --inputs are random" $norm $small --inputs="$scratch/near.safetensors" -Werror
+sed 's/x: bf16, gama: f32/X: bf16, gamma: f32/; s/{x: p/{X: p/; s/gama/gamma/' "$scratch/near.yaml" >"$scratch/case.yaml"
+run 0 "$scratch/case.yaml" $small --outputs="$scratch/case.safetensors"
+check "a name in another case" run 0 $norm $small --inputs="$scratch/case.safetensors"
+check "is a near miss" warns "warning: x is random: .*case.safetensors has no x; did you mean its .X.\?$"
 check "--inputs: all of its names" run 0 $norm --inputs="$scratch/in.safetensors" -D N=33
+check "and beta is random" warns "^normgen: warning: beta is random: [^;]*$"
+check "--inputs and --input for all" run 0 $norm --inputs="$scratch/in.safetensors" --input beta="$scratch/in.safetensors:gamma" -D N=33
 check "say nothing" quiet
 check "--inputs: none, as JSON" run 2 $norm $small --inputs="$y" --json
 check "one value" says '"error":.*the inputs are x, gamma, beta'
