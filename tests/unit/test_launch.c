@@ -168,7 +168,8 @@ static void make_plan(Job *job, Plan *plan) {
         IR_PUSH(job, &plan->rooms);
         Poly bytes = ir_poly_int(job, 4);
         bool overflow = false;
-        *IR_PUSH(job, &plan->rooms.at[room].sizes) = ir_poly_mul(job, bytes, ir_poly_symbol(job, 1), &overflow);
+        *IR_PUSH(job, &plan->rooms.at[room].sizes) =
+            (RoomSize){.bytes = ir_poly_mul(job, bytes, ir_poly_symbol(job, 1), &overflow)};
     }
 }
 
