@@ -90,8 +90,9 @@ static uint32_t phases_that_load(const Step *step, const Nest *nest, uint32_t ac
 static int64_t touched_at_once(Job *job, const Unit *unit, const Step *step) {
     const Target *target = unit->options.target ? unit->options.target : gen_target(90);
     const int64_t all = gen_bytes_guess(job, unit, gen_step_bytes(job, unit, step));
-    const int64_t units = gen_bytes_guess(job, unit, step->units);
-    int64_t ctas = units / step->units_per_cta + (units % step->units_per_cta != 0);
+    const int64_t *dims = gen_guess_dims(job, unit->prog), *counts = guess_parts(job, unit, dims);
+    int64_t ctas;
+    if (!counts || !gen_step_tiles(step, unit->prog, dims, counts, &ctas)) ctas = IR_MAX_EXTENT;
     const int64_t parts =
         step->part == IR_NONE ? 1 : gen_bytes_guess(job, unit, ir_poly_symbol(job, IR_POLY_PART + step->part));
     const int64_t each = step->tile.min_ctas ? step->tile.min_ctas : SM_THREADS / step->tile.threads;
@@ -131,6 +132,25 @@ const char *gen_poly_text(Job *job, const Prog *prog, Poly poly) {
     Text text = ir_text(job);
     ir_poly_print(&text, poly, names, prog->dims.count);
     return ir_text_string(&text);
+}
+
+const char *gen_grid_text(Job *job, const Prog *prog, const Step *step) {
+    const char *units = gen_poly_text(job, prog, step->units), *part = "";
+    int64_t one = 0;
+    if (step->part != IR_NONE) part = prog->parts.at[step->part];
+    if (step->run_each) {
+        const char *run = gen_poly_text(job, prog, step->run);
+        units = ir_format(job, step->units.count > 1 ? "(%s)*ceil(%s / %lld)" : "%s*ceil(%s / %lld)", units,
+                          step->run.count > 1 ? ir_format(job, "(%s)", run) : run, (long long)step->run_each);
+    }
+    const bool sum = step->units.count > 1 && !step->run_each;
+    const bool alone = *part && !step->run_each && ir_poly_is_int(step->units, &one) && one == 1;
+    if (alone) return part;
+    if (step->units_per_cta != 1)
+        units = ir_format(job, sum ? "ceil((%s) / %lld)" : "ceil(%s / %lld)", units, (long long)step->units_per_cta);
+    else if (sum && *part)
+        units = ir_format(job, "(%s)", units);
+    return ir_format(job, "%s%s%s", units, *part ? " * " : "", part);
 }
 
 const char *gen_guess_text(Job *job, const Prog *prog) {

@@ -27,6 +27,8 @@ Poly gen_step_moved(Job *job, const Unit *unit, const Step *step);
 /* The number by the guess; one that passes 2^62 is 2^62. */
 int64_t gen_bytes_guess(Job *job, const Unit *unit, Poly bytes);
 bool gen_poly_has(Poly poly, uint32_t symbol);
+/* "ceil(B*ceil(F / 4) / 256) * P0" */
+const char *gen_grid_text(Job *job, const Prog *prog, const Step *step);
 const char *gen_poly_text(Job *job, const Prog *prog, Poly poly);
 /* "M=1024, N=512": the guess; "" where nothing is any. */
 const char *gen_guess_text(Job *job, const Prog *prog);

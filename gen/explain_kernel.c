@@ -222,18 +222,9 @@ static void tell_variants(const Explain *e, const Step *step) {
 }
 
 static void tell_grid(const Explain *e, const Step *step) {
-    const char *units = gen_poly_text(e->job, e->prog, step->units);
-    Text text = ir_text(e->job);
-    int64_t value, ctas = -1;
-    if (step->units_per_cta == 1)
-        ir_text_put(&text, units);
-    else
-        ir_text_format(&text, step->units.count > 1 ? "ceil((%s) / %lld)" : "ceil(%s / %lld)", units,
-                       (long long)step->units_per_cta);
-    if (step->part != IR_NONE) ir_text_format(&text, " * %s", e->prog->parts.at[step->part]);
-    const char *formula = ir_text_string(&text);
-    if (gen_explain_value(e, step->units, &value)) {
-        ctas = value / step->units_per_cta + (value % step->units_per_cta != 0);
+    const char *formula = gen_grid_text(e->job, e->prog, step);
+    int64_t ctas = -1;
+    if (e->dims && gen_step_tiles(step, e->prog, e->dims, e->parts, &ctas)) {
         if (step->part != IR_NONE && ir_mul_overflows(ctas, e->parts[step->part], &ctas)) ctas = -1;
     }
     if (e->tell->json) {
@@ -244,7 +235,8 @@ static void tell_grid(const Explain *e, const Step *step) {
         gen_tell_json_int(e->tell, "threads", step->tile.threads);
         return;
     }
-    const bool number = step->part == IR_NONE && ir_poly_is_int(step->units, NULL) && step->units_per_cta == 1;
+    const bool number =
+        step->part == IR_NONE && !step->run_each && ir_poly_is_int(step->units, NULL) && step->units_per_cta == 1;
     Text line = ir_text(e->job);
     ir_text_put(&line, formula);
     if (ctas >= 0 && !number) ir_text_format(&line, " = %lld", (long long)ctas);

@@ -266,7 +266,15 @@ static void put_guards(Job *job, const Unit *unit, const Step *step, const Varia
 
 static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
     ir_text_format(out, "    {  // %s\n", unit->prog->nests.at[step->nest].name);
-    ir_text_format(out, "        const int64_t units = %s;\n", poly_c(job, unit->prog, step->units));
+    const char *units = poly_c(job, unit->prog, step->units);
+    if (step->run_each) {
+        const char *run = poly_c(job, unit->prog, step->run);
+        ir_text_format(out, "        const int64_t run = %s;  // along which accesses of %lld elements stand\n", run,
+                       (long long)step->run_each);
+        units = ir_format(job, "(%s) * (run / %lld + (run %% %lld != 0))", units, (long long)step->run_each,
+                          (long long)step->run_each);
+    }
+    ir_text_format(out, "        const int64_t units = %s;\n", units);
     long long each = step->units_per_cta;
     const char *parts = step->part == IR_NONE ? "" : ir_format(job, " * %s", unit->prog->parts.at[step->part]);
     if (each == 1)

@@ -129,8 +129,10 @@ typedef struct Step {
     uint32_t phase_count;
     Phase *phases;
     Crossing *crossing; /* for each statement of the nest */
-    Poly units;         /* what the grid divides: rows, or elements for pointwise, or columns;
-                           blocks = ceil(units / units_per_cta), for each part */
+    Poly units;         /* what the grid divides: rows, or elements for pointwise, or columns; */
+    Poly run;         /* where accesses run along an axis beside others, and its extent is known at launch only: that */
+    int64_t run_each; /* extent, of which an access takes so many (0: none), and units are runs along it.
+                         blocks = ceil(units * ceil(run / run_each) / units_per_cta), for each part */
     int64_t units_per_cta;
     uint32_t param_count;
     Param *params;
@@ -144,6 +146,9 @@ typedef struct Step {
 
 /* For these dims and part counts, of the Prog's (NULL: unknown ones); 0 where it cannot be known. */
 uint32_t gen_chain_length(const Chain *chain, const Prog *prog, const int64_t *dims, const int64_t *parts);
+
+/* The blocks of a part, for these dims and part counts; false where a number passes 2^62. */
+bool gen_step_tiles(const Step *step, const Prog *prog, const int64_t *dims, const int64_t *parts, int64_t *tiles);
 
 /* The reduction whose accumulator this one is a result of: itself, or the first of a phase that are of one pair. */
 uint32_t gen_accumulator(const Step *step, const Nest *nest, uint32_t id);

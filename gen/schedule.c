@@ -156,8 +156,8 @@ static Poly multiply(Planner *p, Poly a, Poly b) {
     return product;
 }
 
-/* Rows; pointwise and column: elements, each run along the last axis counted as if it ended in a partial access, since
- * n + vector - 1 is no less than the whole accesses that n elements take. */
+/* Rows; pointwise and column: elements, or, where accesses run along a last axis whose length is known at launch only,
+ * accesses. */
 static void plan_grid(Planner *p) {
     Step *step = p->step;
     bool columns = gen_by_columns(step->strategy), pointwise = step->strategy == STRATEGY_POINTWISE;
@@ -165,14 +165,23 @@ static void plan_grid(Planner *p) {
     for (uint32_t a = 0; a < p->nest->axis_count; a++) {
         if (!pointwise && (step->row_mask >> a & 1) == columns) continue;
         Poly extent = ir_size_poly(p->job, p->prog, p->nest->axes[a].extent);
-        bool overflow = false;
-        if ((pointwise || columns) && a == p->last && p->nest->axes[a].extent.kind != SIZE_INT)
-            extent = ir_poly_add(p->job, extent, ir_poly_int(p->job, step->tile.vector - 1), &overflow);
-        step->units = multiply(p, step->units, extent);
+        if (a == p->last && (pointwise || columns) && !ir_poly_is_int(extent, NULL)) {
+            step->run = extent;
+            step->run_each = step->tile.vector;
+        } else {
+            step->units = multiply(p, step->units, extent);
+        }
     }
-    step->units_per_cta = pointwise ? (int64_t)step->tile.threads * step->tile.vector * step->tile.chunks
-                          : columns ? (int64_t)step->tile.row_threads * step->tile.vector
+    step->units_per_cta = pointwise ? (int64_t)step->tile.threads * step->tile.chunks
+                          : columns ? step->tile.row_threads
                                     : step->tile.rows;
+    int64_t alone = 0;
+    bool whole = !step->run_each || step->run_each == 1 || (ir_poly_is_int(step->units, &alone) && alone == 1);
+    if (!whole || (!pointwise && !columns)) return;
+    if (step->run_each) step->units = multiply(p, step->units, step->run);
+    step->units_per_cta *= step->tile.vector;
+    step->run = ir_poly_int(p->job, 0);
+    step->run_each = 0;
 }
 
 static Poly extents(Planner *p, uint32_t mask) {

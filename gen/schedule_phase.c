@@ -275,6 +275,19 @@ void gen_plan_chain(Planner *p) {
     chain->tree = tree + warps;
 }
 
+bool gen_step_tiles(const Step *step, const Prog *prog, const int64_t *dims, const int64_t *parts, int64_t *tiles) {
+    const uint32_t part_count = parts ? prog->parts.count : 0;
+    int64_t units, run;
+    if (!ir_poly_eval(step->units, dims, prog->dims.count, parts, part_count, &units)) return false;
+    if (step->run_each) {
+        if (!ir_poly_eval(step->run, dims, prog->dims.count, parts, part_count, &run)) return false;
+        run = run / step->run_each + (run % step->run_each != 0);
+        if (ir_mul_overflows(units, run, &units)) return false;
+    }
+    *tiles = units / step->units_per_cta + (units % step->units_per_cta != 0);
+    return true;
+}
+
 uint32_t gen_chain_length(const Chain *chain, const Prog *prog, const int64_t *dims, const int64_t *parts) {
     int64_t units, length;
     if (chain->units_each == 0) return 0;

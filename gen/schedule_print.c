@@ -42,9 +42,7 @@ static void put_step(Text *text, const Unit *unit, const Step *step) {
     ir_text_format(text, "# step %s: %s threads=%d row_threads=%d rows=%d vector=%d chunks=%d min_ctas=%d\n",
                    nest->name, gen_strategy(step->strategy)->name, tile->threads, tile->row_threads, tile->rows,
                    tile->vector, tile->chunks, tile->min_ctas);
-    const char *parts = step->part == IR_NONE ? "" : ir_format(text->job, " * %s", unit->prog->parts.at[step->part]);
-    ir_text_format(text, "#   grid ceil((%s) / %lld)%s, shared %u bytes\n",
-                   gen_poly_text(text->job, unit->prog, step->units), (long long)step->units_per_cta, parts,
+    ir_text_format(text, "#   grid %s, shared %u bytes\n", gen_grid_text(text->job, unit->prog, step),
                    step->shared_bytes);
     for (uint32_t v = 0; v < step->variant_count; v++) {
         const Variant *variant = &step->variants[v];

@@ -122,10 +122,8 @@ Status rt_program_sizes(const RtProgram *program, const int64_t *dims, int64_t *
 Status rt_step_blocks(const RtProgram *program, uint32_t index, const RtScratch *scratch, int64_t *blocks, Text *why) {
     const Step *step = &program->unit->plan->steps.at[index];
     const Prog *prog = program->unit->prog;
-    int64_t units;
-    if (!ir_poly_eval(step->units, scratch->prog_dims, prog->dims.count, scratch->parts, prog->parts.count, &units))
+    if (!gen_step_tiles(step, prog, scratch->prog_dims, scratch->parts, blocks))
         return refuse_overflow(why, "the grid", step->variants[0].kernel);
-    *blocks = units / step->units_per_cta + (units % step->units_per_cta != 0);
     if (step->part != IR_NONE && ir_mul_overflows(*blocks, scratch->parts[step->part], blocks)) *blocks = INT64_MAX;
     if (*blocks <= most_blocks) return STATUS_OK;
     rt_say(why, "kernel %s needs %lld CTAs; a grid holds %lld", step->variants[0].kernel, (long long)*blocks,

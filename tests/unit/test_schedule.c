@@ -236,12 +236,39 @@ static void test_guards(void **state) {
     assert_int_equal(step->variants[1].guard_count, 0);
 }
 
+/* The last axis of what no row shares is open: no CTA is without an access, and none is missing. */
+static void test_grid(void **state) {
+    static const char graph[] = "graph: grid\ndims: {B: any, F: any}\ninputs: {x: \"bf16[B, 3, F]\", b: \"f32[F]\"}\n"
+                                "nodes: {y: x + b, s: \"sum(x, dim=0)\"}\noutputs: {y: bf16, s: f32}\n";
+    static const int64_t extents[] = {0, 1, 3, 4, 5, 7, 8, 9, 255, 256, 257, 1023, 1024, 1025, 4096, 65537};
+    const size_t count = sizeof extents / sizeof *extents;
+    Job *job = *state;
+    for (uint32_t vector = 1; vector <= 8; vector *= 2) {
+        Unit unit;
+        assert_int_equal(generate_text(job, &unit, graph, NULL, ir_format(job, "vector=%u", vector)), STATUS_OK);
+        for (uint32_t s = 0; s < unit.plan->steps.count; s++) {
+            const Step *step = &unit.plan->steps.at[s];
+            bool pointwise = step->strategy == STRATEGY_POINTWISE;
+            int64_t beside = pointwise ? step->tile.threads * step->tile.chunks : step->tile.row_threads;
+            for (size_t i = 0; i < count * count; i++) {
+                const int64_t dims[] = {extents[i / count], extents[i % count]}, parts[] = {1, 1};
+                int64_t run = pointwise ? dims[1] : 3 * dims[1], tiles; /* the sum's kept axes are merged */
+                int64_t accesses = (run + step->tile.vector - 1) / step->tile.vector * (pointwise ? 3 * dims[0] : 1);
+                assert_true(gen_step_tiles(step, unit.prog, dims, parts, &tiles));
+                if (tiles != (accesses + beside - 1) / beside)
+                    fail_msg("%s: %d tiles of %d accesses hold %d", gen_strategy(step->strategy)->name, (int)tiles,
+                             (int)beside, (int)accesses);
+            }
+        }
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_tiles),    TEST(test_unrolling), TEST(test_forced), TEST(test_impossible),
-        TEST(test_in_place), TEST(test_crossings), TEST(test_depth),  TEST(test_guards),
+        TEST(test_tiles),     TEST(test_unrolling), TEST(test_forced), TEST(test_impossible), TEST(test_in_place),
+        TEST(test_crossings), TEST(test_depth),     TEST(test_guards), TEST(test_grid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
