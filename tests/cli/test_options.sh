@@ -238,7 +238,7 @@ check "what flows on" says "^  writes +ws0 f32.P0, M. for n"
 check "and from where" says "^  reads +.*t0 f32.M. of n"
 check "parts" says "^  parts +P0 = min\(ceil\(1000000 / 8192\), 1 CTAs an SM / M\) = 33 on 132 SMs"
 check "workspace" says "^  workspace +[0-9]+ bytes"
-check "rooms" says "^ +ws0: 4\*M\*P0, [0-9]+ bytes"
+check "rooms" says "^ +ws0: 4\*M\*P0 = [0-9]+, in [0-9]+ bytes"
 check "MIXED" says "MIXED"
 check "refused fusions" says "^fusions refused$"
 check "several kernels fit a terminal" narrow
