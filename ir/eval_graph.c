@@ -5,6 +5,7 @@
  * much more than once. Each piece: walk backwards for what is needed, then forward, an array a value, given back after
  * its last use. */
 #include "ir/eval_need.h"
+#include "ir/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -172,11 +173,39 @@ static void eval_reduce(Evaluator *eval, uint32_t id) {
 
 typedef struct GatherStrip {
     const Evaluator *eval;
-    Place place;
+    const Value *value;
     Lane in, out, index;
     int64_t stride; /* of the gathered dim in the argument's array; its extent below */
     int64_t extent;
+    uint32_t dim, index_id; /* the gathered one, and the value that gives the index */
 } GatherStrip;
+
+/* What the file calls a value, through casts that nobody wrote; `otherwise` where it has no name. */
+static const char *name_of(const Graph *graph, uint32_t id, const char *otherwise) {
+    const Value *value = &graph->values.at[id];
+    while (!value->name && value->op == OP_CAST) value = &graph->values.at[value->arg[0]];
+    if (value->op == OP_INPUT) return graph->inputs.at[value->tensor].name;
+    return value->name ? value->name : otherwise;
+}
+
+/* position: in the array of the index's elements. */
+static _Noreturn void refuse_index(const GatherStrip *gather, int64_t position, int64_t at) {
+    const Evaluator *eval = gather->eval;
+    const Node *index = &eval->nodes[gather->index_id];
+    int64_t element[IR_MAX_RANK];
+    for (uint32_t d = index->rank; d-- > 0;) {
+        const int64_t extent = index->need.stop[d] - index->need.start[d];
+        element[d] = index->need.start[d] + position % extent;
+        position /= extent;
+    }
+    Text where = ir_text(eval->job);
+    ir_text_put(&where, name_of(eval->graph, gather->index_id, "the index"));
+    for (uint32_t d = 0; d < index->rank; d++) ir_text_format(&where, "%s%lld", d ? ", " : "[", (long long)element[d]);
+    ir_text_put(&where, index->rank ? "]" : "");
+    ir_stop_at(eval->job, STATUS_USAGE, gather->value->place, "%s = %lld is outside dim %u of %s, whose extent is %lld",
+               where.bytes, (long long)at, gather->dim, name_of(eval->graph, gather->value->arg[0], "what it indexes"),
+               (long long)gather->extent);
+}
 
 static void gather_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
     const GatherStrip *gather = state;
@@ -188,10 +217,7 @@ static void gather_strip(void *state, const int64_t *position, const int64_t *st
     Lane index = ir_lane_at(gather->index, position[2], step[2]);
     for (int64_t i = 0; i < count; i++) {
         int64_t at = index.integer[i * index.step];
-        if (at < 0 || at >= gather->extent) {
-            ir_stop_at(gather->eval->job, STATUS_USAGE, gather->place, "the index %lld is outside its dim of %lld",
-                       (long long)at, (long long)gather->extent);
-        }
+        if (at < 0 || at >= gather->extent) refuse_index(gather, position[2] + i * step[2], at);
         ir_lane_copy(ir_lane_at(in, i * in.step + at * gather->stride, 0), ir_lane_at(out, i * out.step, 0), 1);
         if (!(index.bound[i * index.step] > 0)) continue;
         out.bound[i * out.step] = (double)INFINITY;
@@ -201,7 +227,7 @@ static void gather_strip(void *state, const int64_t *position, const int64_t *st
 
 static void eval_index(Evaluator *eval, const Value *value, Node *node) {
     const Node *arg = &eval->nodes[value->arg[0]];
-    GatherStrip gather = {.eval = eval, .place = value->place, .in = arg->lane, .out = node->lane};
+    GatherStrip gather = {.eval = eval, .value = value, .in = arg->lane, .out = node->lane};
     Walk walk = walk_node(node, 3);
     int64_t strides[IR_MAX_RANK];
     ir_box_strides(&arg->need, arg->rank, strides);
@@ -222,6 +248,8 @@ static void eval_index(Evaluator *eval, const Value *value, Node *node) {
             gather.index = index->lane;
             gather.stride = strides[d];
             gather.extent = arg->extent[d];
+            gather.dim = d;
+            gather.index_id = item->index;
         } else {
             int64_t start = ir_eval_size(eval->job, eval->graph, item->start, eval->input->dims);
             int64_t first = start + (item->kind == ITEM_RANGE ? node->need.start[to] : 0);

@@ -299,30 +299,59 @@ static View *make_views(Job *job, const RtCompared *compared, char *const *bytes
     return views;
 }
 
-Status rt_check_outputs(Job *job, const RtCompared *compared, ng_output_report *reports, int *sampled, Text *why) {
+static EvalInput make_input(Job *job, const RtCompared *compared) {
     const RtProgram *program = compared->program;
     const Graph *graph = program->graph;
     Scalar *scalars = IR_NEW_ARRAY(job, Scalar, graph->scalars.count);
     for (uint32_t s = 0; s < graph->scalars.count; s++)
         scalars[s] = rt_scalar_value(&graph->scalars.at[s], compared->scalars ? &compared->scalars[s] : NULL);
-    EvalInput input = {.dims = compared->scratch->graph_dims,
+    return (EvalInput){.dims = compared->scratch->graph_dims,
                        .inputs = make_views(job, compared, compared->inputs, 0, program->input_count),
                        .held = make_views(job, compared, compared->held, program->input_count, graph->outputs.count),
                        .scalars = scalars,
                        .depth = gen_depths(job, program->unit, compared->scratch->prog_dims, compared->scratch->parts)};
+}
+
+/* Evaluates and compares the check's output; whether only some of it was. */
+static bool check_boxes(Job *job, OutputCheck *check, uint64_t sample_seed) {
+    const uint32_t rank = check->compared->program->graph->outputs.at[check->output].shape.rank;
+    Cone cone = look_at_cone(job, check);
+    const bool sampled = cone.largest > most_whole;
+    if (sampled)
+        sample_boxes(job, check, &cone, rank, sample_seed);
+    else
+        split_whole(job, check, rank);
+    rt_parallel(check->boxes.count, check_box, check);
+    return sampled;
+}
+
+void rt_explain_index(Job *job, const RtCompared *compared, Text *why) {
+    const Graph *graph = compared->program->graph;
+    EvalInput input = make_input(job, compared);
+    ng_text words = {NULL, 0};
+    for (uint32_t o = 0; o < graph->outputs.count && !words.bytes; o++) {
+        OutputCheck check = {.compared = compared, .input = &input, .output = o};
+        check_boxes(job, &check, 0);
+        for (uint32_t b = 0; b < check.boxes.count; b++) {
+            const BoxCheck *row = &check.boxes.at[b];
+            if (row->status == STATUS_USAGE && row->job && !words.bytes) words = rt_job_words(row->job);
+            ir_job_free(row->job);
+        }
+    }
+    static const char severity[] = "error: "; /* without a place: this is a part of a sentence */
+    const size_t skipped = words.bytes && !strncmp(words.bytes, severity, strlen(severity)) ? strlen(severity) : 0;
+    if (words.bytes) rt_say(why, ": %.*s", (int)strcspn(words.bytes + skipped, "\n"), words.bytes + skipped);
+    ng_text_free(&words);
+}
+
+Status rt_check_outputs(Job *job, const RtCompared *compared, ng_output_report *reports, int *sampled, Text *why) {
+    const Graph *graph = compared->program->graph;
+    EvalInput input = make_input(job, compared);
     Status status = STATUS_OK;
     *sampled = 0;
     for (uint32_t o = 0; o < graph->outputs.count; o++) {
         OutputCheck check = {.compared = compared, .input = &input, .output = o};
-        const uint32_t rank = graph->outputs.at[o].shape.rank;
-        Cone cone = look_at_cone(job, &check);
-        if (cone.largest > most_whole) {
-            sample_boxes(job, &check, &cone, rank, reports[o].hash);
-            *sampled = 1;
-        } else {
-            split_whole(job, &check, rank);
-        }
-        rt_parallel(check.boxes.count, check_box, &check);
+        if (check_boxes(job, &check, reports[o].hash)) *sampled = 1;
         Status found = gather_found(&check, &reports[o], why);
         if (!status || (status == STATUS_CHECK_FAILED && found)) status = found;
     }

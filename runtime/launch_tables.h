@@ -35,6 +35,8 @@ typedef struct RtCompared {
 void rt_measure_outputs(const RtCompared *compared, ng_output_report *reports);
 /* Compares every output with the oracle: fills what the report says of it. STATUS_CHECK_FAILED with words. */
 Status rt_check_outputs(Job *job, const RtCompared *compared, ng_output_report *reports, int *sampled, Text *why);
+/* After a launch failed: adds the index outside its dim, where the oracle meets one. outputs: any memory of theirs. */
+void rt_explain_index(Job *job, const RtCompared *compared, Text *why);
 /* Bytes from the tensor's pointer to the first element of a row, rows being the last dim, in row-major order. */
 int64_t rt_row_offset(const RtSpan *span, uint32_t rank, int64_t row, int64_t element_bytes);
 

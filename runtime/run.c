@@ -243,20 +243,32 @@ static char *before(const Run *run, uint32_t tensor) {
     return region && region->before ? region->before + (pointer - region->start) : pointer;
 }
 
-static Status report_outputs(Job *job, Run *run) {
+static RtCompared compared_of(Job *job, const Run *run) {
     const RtProgram *program = run->program;
     const uint32_t outputs = program->graph->outputs.count;
     char **pointers = IR_NEW_ARRAY(job, char *, program->tensor_count + outputs + 1);
     for (uint32_t t = 0; t < program->tensor_count; t++) pointers[t] = before(run, t);
     for (uint32_t o = 0; o < outputs; o++)
         pointers[program->tensor_count + o] = run->args->tensors[program->input_count + o];
-    RtCompared compared = {.program = program,
-                           .allocator = run->allocator,
-                           .scratch = &run->scratch,
-                           .scalars = run->args->scalars,
-                           .inputs = pointers,
-                           .held = pointers + program->input_count,
-                           .outputs = pointers + program->tensor_count};
+    return (RtCompared){.program = program,
+                        .allocator = run->allocator,
+                        .scratch = &run->scratch,
+                        .scalars = run->args->scalars,
+                        .inputs = pointers,
+                        .held = pointers + program->input_count,
+                        .outputs = pointers + program->tensor_count};
+}
+
+static bool has_gather(const Graph *graph) {
+    for (uint32_t v = 0; v < graph->values.count; v++)
+        for (uint32_t i = 0; i < graph->values.at[v].item_count; i++)
+            if (graph->values.at[v].items[i].kind == ITEM_GATHER) return true;
+    return false;
+}
+
+static Status report_outputs(Job *job, Run *run) {
+    const uint32_t outputs = run->program->graph->outputs.count;
+    RtCompared compared = compared_of(job, run);
     ng_output_report *reports = run->report->outputs;
     if (!reports && !run->verify) return STATUS_OK;
     if (!reports) reports = IR_NEW_ARRAY(job, ng_output_report, outputs + 1);
@@ -272,7 +284,13 @@ static void run_work(Job *job, void *state) {
     if (run->status) return;
     find_regions(job, run);
     run->status = copy_in(job, run);
-    if (!run->status) run->status = launch(job, run);
+    if (!run->status) {
+        run->status = launch(job, run);
+        if (run->status == STATUS_LAUNCH && has_gather(run->program->graph)) {
+            RtCompared compared = compared_of(job, run);
+            rt_explain_index(job, &compared, &run->why);
+        }
+    }
     if (!run->status) run->status = check_guards(job, run);
     if (!run->status) run->status = copy_out(run);
     if (!run->status) run->status = report_outputs(job, run);

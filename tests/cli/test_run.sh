@@ -81,7 +81,11 @@ check "no memory for defaults" warns "x: (out of memory for [0-9]+ bytes|more me
 check "and said before" warns "^normgen: note: [0-9]+ million elements on the host device take a while; B, H, W took their default 1024: give -D$"
 check "some are given" run 6 "$scratch/big.yaml" -D B=1024 -D W=2048
 check "the others are told" warns "; H took its default 1024: give -D$"
-check "an index outside its dim" refuses 7 "an index of x\[idx\] lies outside its dim" "$scratch/picks.yaml"
+check "an index outside its dim" refuses 7 "^normgen: error: kernel .*: an index of x\[idx\] lies outside its dim: the index\[5\] = 8 is outside dim 0 of x, whose extent is 8$" "$scratch/picks.yaml"
+printf 'graph: rows\ndims: {M: any}\ninputs: {table: "f32[5, 3]", ids: "i32[M, 2]"}\nnodes: {y: "table[ids] * 2"}\noutputs: {y: f32}\n' >"$scratch/rows.yaml"
+printf 'graph: ids\ndims: {M: any}\ninputs: {x: "f32[M, 2]"}\nnodes: {ids: "cast(x * 0, i32) + where(arange(M)[:, None] * 2 + arange(2) == 5, 7, 1)"}\noutputs: {ids: i32}\n' >"$scratch/ids.yaml"
+check "indices that lie outside" run 0 "$scratch/ids.yaml" -D M=4 --outputs="$scratch/ids.safetensors"
+check "are told with both tensors" refuses 7 ": ids\[2, 1\] = 7 is outside dim 0 of table, whose extent is 5$" "$scratch/rows.yaml" --input ids="$scratch/ids.safetensors:ids"
 check "--fix leaves no dim" run 0 $norm --fix M=3 -D N=8
 check "-v shows kernels" run 0 $norm $small -v
 check "on standard error" warns "^kernel +strategy"
