@@ -291,7 +291,7 @@ typedef enum ng_list_kind {
     NG_LIST_PASSES,
     NG_LIST_STRATEGIES,
     NG_LIST_DTYPES,
-    NG_LIST_KNOBS,   /* what --set takes */
+    NG_LIST_KNOBS,    /* what --set takes */
     NG_LIST_LANGUAGE, /* each call of the graph language, with more fields divided by tabs: name, group, signature,
                          what it gives, dtype of the result, formula, error, derivative, CUDA text; empty where none
                          applies */
