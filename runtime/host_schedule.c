@@ -320,7 +320,7 @@ static void say_fault(Text *why, const RtGrid *grid, const RtFault *fault, uint6
         rt_say(why, " reads lane %u, which its warp does not have", fault->number);
         return;
     case RT_FAULT_SHARED: rt_say(why, "no slice of shared memory starts at offset %u", fault->number); break;
-    case RT_FAULT_TEXT: rt_say(why, "%s", fault->what); return;
+    case RT_FAULT_TEXT: rt_say(why, "%s", fault->what); break;
     case RT_FAULT_NONE:
     case RT_FAULT_CANARY: return;
     }

@@ -382,7 +382,6 @@ static int64_t share_of_sms(const Bench *bench, int share) {
  * most; a quarter as many rows as SMs leave room for 4 a CTA. So their numbers differ on every device. Sums in other
  * parts may still come to the same bits: then another row of numbers is tried. */
 static void test_batch_invariant(void **state) {
-    enum { DRAWS = 16 };
     Bench *bench = *state;
     static const Way invariant = {"batch-invariant", NULL, NULL, true}, usual = {"usual", NULL, NULL, false},
                      small = {"small parts", "n0.chunks=1", NULL, false};
@@ -414,7 +413,7 @@ static void test_batch_invariant(void **state) {
         trial = trial_open(bench, lengthy ? &small : &usual, "%s", rows[i].graph);
         const uint32_t splits = trial_count(&trial, "row_split") + trial_count(&trial, "finalize");
         uint32_t other = count_other(&trial, bench, &rows[i], x, false), draws = 1;
-        for (; lengthy && !other && draws < DRAWS; draws++) {
+        for (; lengthy && !other && draws < 16; draws++) {
             normal_row(&bench->random, 0, 1, rows[i].columns, x);
             other = count_other(&trial, bench, &rows[i], x, false);
         }
