@@ -69,6 +69,26 @@ int64_t gen_bytes_guess(Job *job, const Unit *unit, Poly bytes) {
     return ir_poly_eval(bytes, dims, prog->dims.count, parts, prog->parts.count, &value) ? value : IR_MAX_EXTENT;
 }
 
+int64_t gen_size_factor(Job *job, const Prog *prog, Size size) {
+    if (size.kind == SIZE_INT) return size.value;
+    const Poly poly = ir_size_poly(job, prog, size);
+    int64_t factor = 0;
+    for (uint32_t t = 0; t < poly.count; t++) {
+        int64_t term = poly.terms[t].coefficient;
+        for (uint32_t k = 0; k < IR_MAX_DEGREE && poly.terms[t].symbol[k] != IR_NO_SYMBOL; k++) {
+            const uint32_t symbol = poly.terms[t].symbol[k];
+            int64_t more;
+            if (symbol >= prog->dims.count) continue; /* a part count */
+            const Dim *dim = &prog->dims.at[symbol];
+            if (!ir_mul_overflows(term, dim->value >= 0 ? dim->value : dim->multiple, &more)) term = more;
+        }
+        if (term % poly.terms[t].divisor) return 1;
+        term /= poly.terms[t].divisor;
+        factor = t ? ir_common_factor(factor, term) : term;
+    }
+    return factor;
+}
+
 /* ---- loads of later phases ---- */
 
 #define SM_THREADS 2048 /* that an SM runs at once; where a step leaves its CTAs an SM to the compiler */

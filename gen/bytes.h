@@ -6,6 +6,8 @@
 
 /* The any dims by hint, else max, else 1024: for what is estimated, never for what must hold. */
 int64_t *gen_guess_dims(Job *job, const Prog *prog);
+/* What a size is a multiple of by its numbers and the dims' promises; of 0 it is 0. */
+int64_t gen_size_factor(Job *job, const Prog *prog, Size size);
 /* Elements that run over these axes of a nest. */
 Poly gen_axes_elements(Job *job, const Prog *prog, const Nest *nest, uint32_t axes);
 /* What an access touches, each element once, but those that an index picks as often as it does; nothing of a scalar.

@@ -49,6 +49,8 @@ const char *gen_comment_text(Job *job, const char *bytes, size_t count, size_t m
 const char *gen_axis_name(Emitter *e, uint32_t axis); /* its index: "row", "c" or "a_h" */
 /* The pointer of an access at the current row, column (or lane v, within: each lane its own) and phase. */
 const char *gen_address(Emitter *e, uint32_t id, bool each_lane);
+/* A row's columns lie at one stride through all its axes: the column's index need not be split for it. */
+bool gen_is_linear(const Emitter *e, uint32_t access);
 bool gen_has_base(const Emitter *e, uint32_t access); /* it has a pointer for its row */
 const char *gen_base_name(Emitter *e, uint32_t access);
 void gen_emit_bases(Emitter *e, Text *out, int indent);

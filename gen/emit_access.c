@@ -13,6 +13,19 @@ static uint32_t inner_count(const Emitter *e) { return (uint32_t)__builtin_popco
 
 static bool is_only(uint32_t mask, uint32_t axis) { return mask == (uint32_t)1 << axis; }
 
+bool gen_is_linear(const Emitter *e, uint32_t access) {
+    const Size *stride = e->nest->accesses.at[access].stride;
+    if (is_numbered(e) || inner_count(e) < 2 || ir_size_is(stride[e->last], 0)) return false;
+    Poly step = ir_size_poly(e->job, e->prog, stride[e->last]);
+    bool overflow = false;
+    for (uint32_t a = e->nest->axis_count; a-- > 0;) {
+        if (!(e->inner >> a & 1)) continue;
+        if (!ir_poly_equal(step, ir_size_poly(e->job, e->prog, stride[a]))) return false;
+        step = ir_poly_mul(e->job, step, ir_size_poly(e->job, e->prog, e->nest->axes[a].extent), &overflow);
+    }
+    return !overflow;
+}
+
 const char *gen_axis_name(Emitter *e, uint32_t axis) {
     if (!is_numbered(e) && is_only(e->inner, axis)) return "c";
     if (is_only(e->step->row_mask, axis)) return "row";
@@ -70,11 +83,16 @@ static void put_row_terms(Emitter *e, Text *text, const Access *access) {
 
 static void put_column_terms(Emitter *e, Text *text, uint32_t id, bool each_lane) {
     const Access *access = &e->nest->accesses.at[id];
+    const bool index64 = e->step->forms[id].index64 && !e->step->column64;
+    if (gen_is_linear(e, id)) {
+        put_term(e, text, each_lane ? "(c + v)" : "c", access->stride[e->last], index64);
+        return;
+    }
     for (uint32_t a = 0; a < e->nest->axis_count; a++) {
         if (!(e->inner >> a & 1)) continue;
         const char *index = gen_axis_name(e, a);
         if (each_lane && a == e->last) index = ir_format(e->job, "(%s + v)", index);
-        put_term(e, text, index, access->stride[a], e->step->forms[id].index64 && !e->step->column64);
+        put_term(e, text, index, access->stride[a], index64);
     }
 }
 
@@ -158,6 +176,7 @@ static bool row_axis_used(const Emitter *e, uint32_t axis) {
 static void put_split(Emitter *e, Text *out, int indent, uint32_t mask, uint32_t used_mask, const char *type,
                       const char *index) {
     const char *rest = index;
+    const bool narrow = strcmp(type, "Column") == 0 && !e->step->column64; /* so are its extents then */
     for (uint32_t k = e->nest->axis_count; k-- > 0;) {
         if (!(mask >> k & 1)) continue;
         char id = e->nest->axes[k].id;
@@ -165,6 +184,7 @@ static void put_split(Emitter *e, Text *out, int indent, uint32_t mask, uint32_t
         bool used = used_mask >> k & 1;
         Size count = e->nest->axes[k].extent;
         const char *extent = gen_size_text(e, ir_size_is(count, 0) ? ir_size_int(1) : count); /* of 0: never divides */
+        if (count.kind != SIZE_INT && narrow) extent = ir_format(e->job, "(Column)%s", extent);
         if (used && first)
             ir_text_format(out, "%*sconst %s a_%c = %s;\n", indent, "", type, id, rest);
         else if (used)

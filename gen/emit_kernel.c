@@ -339,12 +339,12 @@ static void fill_tail(Emitter *e, Text *out, int indent) {
     if (e->tail) ir_text_format(out, "%*sif (!WIDE && v >= %s) continue;\n", indent, "", gen_left(e));
 }
 
-static uint32_t access_axes(const Emitter *e, const Stmt *stmt) {
+static uint32_t access_axes(Emitter *e, const Stmt *stmt) {
     const Access *access = &e->nest->accesses.at[stmt->access];
     uint32_t mask = 0;
     for (uint32_t a = 0; a < e->nest->axis_count; a++)
         if (!ir_size_is(access->stride[a], 0)) mask |= (uint32_t)1 << a;
-    return mask;
+    return gen_is_linear(e, stmt->access) ? mask & ~e->inner : mask;
 }
 
 /* Axes that the text of the loads' loop names, and that of the lanes' loop. */
@@ -417,7 +417,8 @@ void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *
     e.inner = (((uint32_t)1 << e.nest->axis_count) - 1) & ~step->row_mask;
     for (uint32_t a = 0; a < e.nest->axis_count; a++)
         if (e.inner >> a & 1) e.last = a;
-    e.tail = e.last != IR_NONE && e.nest->axes[e.last].extent.kind != SIZE_INT && step->tile.vector > 1;
+    e.tail = e.last != IR_NONE && step->tile.vector > 1 &&
+             gen_size_factor(job, unit->prog, e.nest->axes[e.last].extent) % step->tile.vector != 0;
     const GenTemplate *skeleton = gen_template_find(gen_strategy(step->strategy)->skeleton);
     IR_REQUIRE(job, skeleton != NULL);
     gen_skeleton(job, skeleton->bytes, &(Skeleton){&e, region_wanted, region_fill, region_enter, step->phase_count},

@@ -96,7 +96,7 @@ static void plan_params(Planner *p) {
 typedef IR_LIST(Guard) GuardList;
 
 static void guard_multiple(Planner *p, GuardList *guards, Size size, int64_t number) {
-    if (size.kind == SIZE_INT) return;
+    if (gen_size_factor(p->job, p->prog, size) % number == 0) return;
     for (uint32_t i = 0; i < guards->count; i++)
         if (guards->at[i].kind == GUARD_MULTIPLE && ir_size_equal(guards->at[i].size, size)) return;
     *IR_PUSH(p->job, guards) = (Guard){GUARD_MULTIPLE, 0, size, number};

@@ -1,6 +1,7 @@
 /* In: a nest. Out: the form of each access, the strategy and the tile. Defaults follow measurements on an H200 (bf16
  * rows, graph replay, share of a copy's speed); a forced knob replaces its default or stops the job with the reason. */
 #include "gen/breakpoints.h"
+#include "gen/bytes.h"
 #include "gen/nests.h"
 #include "gen/schedule.h"
 
@@ -50,8 +51,9 @@ static bool needs_index64(const Planner *p, const Access *access) {
     for (uint32_t a = 0; a < p->nest->axis_count; a++) {
         if (!(p->inner >> a & 1) || ir_size_is(access->stride[a], 0)) continue;
         int64_t extent = gen_size_most(p->job, p->prog, p->nest->axes[a].extent), step;
-        if (access->stride[a].kind != SIZE_INT || extent < 0) return true;
-        if (ir_mul_overflows(llabs(access->stride[a].value), extent, &step)) return true;
+        const Size size = access->stride[a];
+        const int64_t stride = size.kind == SIZE_INT ? llabs(size.value) : gen_size_most(p->job, p->prog, size);
+        if (stride < 0 || extent < 0 || ir_mul_overflows(stride, extent, &step)) return true;
         if (ir_add_overflows(reach, step, &reach)) return true;
     }
     return reach >= GEN_OFFSETS;
@@ -102,6 +104,14 @@ void gen_plan_forms(Planner *p) {
 
 static bool divides(int64_t number, int vector) { return number % vector == 0; }
 
+/* A row's columns are counted through several axes, the last of which may end within an access. */
+static bool ends_within(const Planner *p, int vector) {
+    const uint32_t inner_count = p->nest->axis_count - (uint32_t)__builtin_popcount(p->step->row_mask);
+    const bool runs = p->step->strategy == STRATEGY_POINTWISE || gen_by_columns(p->step->strategy);
+    return inner_count > 1 && !runs &&
+           !divides(gen_size_factor(p->job, p->prog, p->nest->axes[p->last].extent), vector);
+}
+
 /* Whether accesses of so many elements are whole and, with aligned pointers, aligned. Sizes known at launch only pass:
  * the wide variant's guards ask for them. */
 static const char *vector_refused(const Planner *p, int vector) {
@@ -109,10 +119,8 @@ static const char *vector_refused(const Planner *p, int vector) {
     if (p->last == IR_NONE) return "there is no axis to run along";
     Size extent = p->nest->axes[p->last].extent;
     if (extent.kind == SIZE_INT && !divides(extent.value, vector)) return "it does not divide the row";
-    uint32_t inner_count = p->nest->axis_count - (uint32_t)__builtin_popcount(p->step->row_mask);
-    bool runs = p->step->strategy == STRATEGY_POINTWISE || gen_by_columns(p->step->strategy);
-    if (extent.kind != SIZE_INT && inner_count > 1 && !runs)
-        return "the innermost of a row's axes is known at launch only";
+    if (ends_within(p, vector))
+        return "the innermost of a row's axes is known at launch only; give it a multiple or --fix it";
     for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
         const Access *access = &p->nest->accesses.at[i];
         if (p->step->forms[i].kind != FORM_UNIT) continue;
@@ -158,6 +166,13 @@ static int forced_int(const Planner *p, KnobId id) { return gen_knob_int(&p->uni
 static void plan_vector(Planner *p) {
     int vector = forced_int(p, KNOB_VECTOR);
     p->step->tile.vector = vector ? vector : default_vector(p);
+    if (!vector && full_vector(p) > p->step->tile.vector && ends_within(p, 2 * p->step->tile.vector)) {
+        const Poly extent = ir_size_poly(p->job, p->prog, p->nest->axes[p->last].extent);
+        gen_choose(p->job, p->plan,
+                   "%s: accesses; vector=%d: the extent %s is known at launch only; give it a multiple or --fix it for "
+                   "wide accesses",
+                   p->nest->name, p->step->tile.vector, gen_poly_text(p->job, p->prog, extent));
+    }
     if (!vector) return;
     if (vector & (vector - 1)) refuse_knob(p, KNOB_VECTOR, vector, "it is no power of two");
     for (uint32_t i = 0; i < p->nest->accesses.count; i++) {

@@ -341,6 +341,9 @@ static void test_strategies(void **state) {
                 if (narrow) add_strategy(job, &cases, g, types[t], columns[n], 80);
                 if (narrow) add_strategy(job, &cases, g, types[t], columns[n], 100);
             }
+    for (uint32_t g = 0; g < strategy_graph_count; g++) /* whole accesses along an axis of several that is open */
+        for (uint32_t t = 0; t < 2 && !strcmp(strategy_graphs[g].name, "group_norm"); t++)
+            add_strategy(job, &cases, g, types[t], t ? "{multiple: 8}" : "{multiple: 8, max: 4096}", 90);
     for (size_t b = 0; b < sizeof costly_bodies / sizeof *costly_bodies; b++)
         for (size_t o = 0; o < sizeof costly / sizeof *costly && !is_reduced(NULL); o++)
             for (uint32_t k = 0; k < (all ? 20 : 1); k++, turn++) {

@@ -263,12 +263,46 @@ static void test_grid(void **state) {
     }
 }
 
+static bool told(const Plan *plan, const char *text) {
+    for (uint32_t i = 0; i < plan->choices.count; i++)
+        if (strstr(plan->choices.at[i].text, text)) return true;
+    return false;
+}
+
+/* Several axes a row, of which the last is open: accesses end within it, unless it is promised to be a multiple. */
+static void test_open_extent(void **state) {
+    static const char graph[] =
+        "graph: open\ndims: {B: any, H: any, W: %s}\ninputs: {x: \"f16[B, 8, H, W]\", w: \"f32[8]\"}\n"
+        "nodes: {y: \"(x - mean(x, dim=[1, 2, 3], keepdim=True)) * w[:, None, None]\"}\n"
+        "outputs: {y: f16}\n";
+    static const struct {
+        const char *width;
+        int vector;
+        const char *text; /* told; NULL: nothing of extents */
+    } cases[] = {{"any", 1, "vector=1: the extent H*W is known at launch only; give it a multiple or --fix it"},
+                 {"{multiple: 4}", 4, "vector=4: the extent H*W is known"},
+                 {"{multiple: 12}", 4, "vector=4: the extent H*W is known"},
+                 {"{multiple: 24, max: 48}", 8, NULL}};
+    Job *job = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Unit unit;
+        assert_int_equal(generate_text(job, &unit, ir_format(job, graph, cases[i].width), NULL, NULL), STATUS_OK);
+        assert_int_equal(unit.plan->steps.count, 1);
+        const Step *step = &unit.plan->steps.at[0];
+        assert_int_equal(step->tile.vector, cases[i].vector);
+        assert_true(told(unit.plan, cases[i].text ? cases[i].text : "the extent") == (cases[i].text != NULL));
+        assert_int_equal(step->variant_count, cases[i].vector > 1 ? 2 : 1);
+        for (uint32_t g = 0; g < step->variants[0].guard_count; g++)
+            assert_int_equal(step->variants[0].guards[g].kind, GUARD_ALIGNED); /* the rest is promised */
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_tiles),     TEST(test_unrolling), TEST(test_forced), TEST(test_impossible), TEST(test_in_place),
-        TEST(test_crossings), TEST(test_depth),     TEST(test_guards), TEST(test_grid),
+        TEST(test_crossings), TEST(test_depth),     TEST(test_guards), TEST(test_grid),       TEST(test_open_extent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
