@@ -16,7 +16,7 @@ typedef struct Element {
 } Element;
 
 typedef struct Found { /* in one box, or in all */
-    uint64_t checked, failed, uncertain;
+    uint64_t checked, failed, uncertain, unbounded;
     double share;            /* of the worst */
     Element worst, doubtful; /* the first that was met within its bound of a discontinuity */
     uint32_t cause;          /* where that was: a value's id + 1 */
@@ -42,29 +42,60 @@ static const RtSpan *span_of(const OutputCheck *check) {
     return &check->compared->scratch->spans[check->compared->program->input_count + check->output];
 }
 
-static void note(Found *found, bool passes, Element element, double share, uint32_t cause) {
+typedef struct Comparison {
+    Element element;
+    bool passes, close; /* within its bound; the same but for one ulp */
+    double share;       /* of the bound */
+} Comparison;
+
+/* Elements without a bound pass, being not checked, and are counted. */
+static void note(Found *found, const Comparison *compared, uint32_t cause) {
+    const Element *element = &compared->element;
+    double share = compared->share;
     found->checked++;
-    if (!passes) found->failed++;
-    if (!passes && share <= 1) share = INFINITY; /* a NaN or an inf that is not expected */
-    if (cause && element.bound > 0 && found->doubtful.index < 0) found->doubtful = element, found->cause = cause;
+    if (isinf(element->bound)) {
+        found->unbounded++;
+        return;
+    }
+    if (!compared->passes) found->failed++;
+    if (!compared->passes && share <= 1) share = INFINITY; /* a NaN or an inf that is not expected */
+    if (cause && element->bound > 0 && !compared->close) {
+        found->uncertain++;
+        if (found->doubtful.index < 0) found->doubtful = *element, found->cause = cause;
+    }
     if (found->worst.index >= 0 && share <= found->share) return;
     found->share = share;
-    found->worst = element;
+    found->worst = *element;
+}
+
+static Comparison compare_floats(DType dtype, double got, double number, double bound) {
+    const double error = fabs(got - number);
+    Comparison compared = {.passes = ir_element_passes(dtype, got, number, bound)};
+    compared.close = ir_element_passes(dtype, got, number, 0);
+    if (got != number && isfinite(error)) compared.share = error / (ir_ulp(dtype, number) + bound);
+    return compared;
+}
+
+/* The difference is taken in integers: beyond 2^53 doubles do not show it. */
+static Comparison compare_integers(int64_t got, int64_t number, double bound) {
+    const uint64_t error = got < number ? (uint64_t)number - (uint64_t)got : (uint64_t)got - (uint64_t)number;
+    return (Comparison){
+        .passes = error == 0 || (double)error <= bound, .close = error == 0, .share = (double)error / (1 + bound)};
 }
 
 static void compare(Found *found, DType dtype, const char *at, const Expected *expected, uint64_t i, int64_t index) {
     const double bound = expected->bound ? expected->bound[i] : 0;
-    const uint32_t cause = expected->cause ? expected->cause[i] : 0;
+    Comparison compared;
     if (ir_dtype(dtype)->kind == KIND_FLOAT) {
-        double got = ir_load_float(dtype, at), number = expected->number[i], error = fabs(got - number);
-        double share = got == number || !isfinite(error) ? 0 : error / (ir_ulp(dtype, number) + bound);
-        note(found, ir_element_passes(dtype, got, number, bound), (Element){index, got, number, bound}, share, cause);
+        const double got = ir_load_float(dtype, at), number = expected->number[i];
+        compared = compare_floats(dtype, got, number, bound);
+        compared.element = (Element){index, got, number, bound};
     } else {
-        int64_t got = ir_load_int(dtype, at), number = expected->integer[i];
-        double error = fabs((double)got - (double)number);
-        note(found, got == number || error <= bound, (Element){index, (double)got, (double)number, bound},
-             error / (1 + bound), cause);
+        const int64_t got = ir_load_int(dtype, at), number = expected->integer[i];
+        compared = compare_integers(got, number, bound);
+        compared.element = (Element){index, (double)got, (double)number, bound};
     }
+    note(found, &compared, expected->cause ? expected->cause[i] : 0);
 }
 
 static void compare_box(const OutputCheck *check, BoxCheck *row, const Expected *expected) {
@@ -73,7 +104,6 @@ static void compare_box(const OutputCheck *check, BoxCheck *row, const Expected 
     const uint32_t rank = tensor->tensor->shape.rank;
     int64_t at[IR_MAX_RANK];
     memcpy(at, row->box.start, sizeof at);
-    row->found.uncertain = expected->uncertain;
     for (uint64_t i = 0; i < expected->count; i++) {
         int64_t offset = 0, index = 0;
         for (uint32_t d = 0; d < rank; d++) {
@@ -87,6 +117,8 @@ static void compare_box(const OutputCheck *check, BoxCheck *row, const Expected 
             at[d] = row->box.start[d];
         }
     }
+    /* one doubtful element may reach many of the output, as through a row's sum */
+    if (row->found.uncertain > expected->uncertain) row->found.uncertain = expected->uncertain;
 }
 
 typedef struct BoxWork {
@@ -264,6 +296,7 @@ static Status gather_found(OutputCheck *check, ng_output_report *report, Text *w
         ir_job_free(row->job);
         const Found *found = &row->found;
         all.checked += found->checked, all.failed += found->failed, all.uncertain += found->uncertain;
+        all.unbounded += found->unbounded;
         if (found->worst.index >= 0 && (all.worst.index < 0 || found->share > all.share))
             all.share = found->share, all.worst = found->worst;
         if (found->doubtful.index >= 0 && (all.doubtful.index < 0 || found->doubtful.index < all.doubtful.index))
@@ -274,6 +307,7 @@ static Status gather_found(OutputCheck *check, ng_output_report *report, Text *w
     report->checked = all.checked;
     report->failed = all.failed;
     report->uncertain = all.uncertain;
+    report->unbounded = all.unbounded;
     report->worst = all.share;
     const bool doubtful = !all.failed && all.uncertain * 1000 > all.checked;
     const Element *shown = doubtful && all.doubtful.index >= 0 ? &all.doubtful : &all.worst;

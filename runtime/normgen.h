@@ -231,10 +231,12 @@ typedef struct ng_output_report {
     uint64_t hash;       /* XXH3 of the bytes, elements in row-major order */
     uint64_t checked;    /* elements compared with the double reference; 0: not verified */
     uint64_t failed;     /* outside their bound */
-    uint64_t uncertain;  /* within their bound of a discontinuity; more than 1 in 1000 fail the check */
+    uint64_t uncertain;  /* on another side of a discontinuity than expected, which is within their bound; more than 1
+                            in 1000 fail the check */
     double worst;        /* largest |error| / (1 ulp + bound) */
     int64_t worst_index; /* its row-major index, -1: none; where only too many are uncertain, the first of those */
     double worst_got, worst_expected, worst_bound;
+    uint64_t unbounded; /* of those compared: their bound is infinite, so that they are not checked */
 } ng_output_report;
 
 typedef struct ng_report {

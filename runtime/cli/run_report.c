@@ -174,6 +174,7 @@ static void show_check(Cli *cli, const Tensor *output, const ng_output_report *r
         cJSON_AddNumberToObject(item, "checked", (double)report->checked);
         cJSON_AddNumberToObject(item, "failed", (double)report->failed);
         cJSON_AddNumberToObject(item, "uncertain", (double)report->uncertain);
+        cJSON_AddNumberToObject(item, "not_checked", (double)report->unbounded);
         cJSON_AddNumberToObject(item, "worst", report->worst);
         cJSON_AddNumberToObject(item, "worst_index", (double)report->worst_index);
         cJSON_AddNumberToObject(item, "worst_got", report->worst_got);
@@ -185,10 +186,12 @@ static void show_check(Cli *cli, const Tensor *output, const ng_output_report *r
     buf_format(&cli->out,
                "check    %s: %" PRIu64 " of %" PRIu64 " elements compared, %" PRIu64 " failed, %" PRIu64 " uncertain",
                output->arg.name, report->checked, report->elements, report->failed, report->uncertain);
+    if (report->unbounded)
+        buf_format(&cli->out, ", %" PRIu64 " not checked, having no finite bound", report->unbounded);
     if (too_uncertain(report) && report->worst_index >= 0)
         buf_format(&cli->out, "; first uncertain at %" PRId64 " (got %.9g, expected %.9g)", report->worst_index,
                    report->worst_got, report->worst_expected);
-    else if (report->checked && report->worst == 0)
+    else if (report->checked > report->unbounded && report->worst == 0)
         buf_put(&cli->out, "; all exact");
     else if (report->worst_index >= 0)
         buf_format(&cli->out, "; worst %.3g of its bound at %" PRId64 " (got %.9g, expected %.9g)", report->worst,
@@ -217,14 +220,18 @@ void run_results(Cli *cli, const Run *run, bool checked, bool passed) {
         if (run->report.why.count) cJSON_AddStringToObject(cli->json, "check_why", run->report.why.bytes);
     }
     bool failed = false, doubtful = false;
+    uint64_t unbounded = 0;
     for (uint32_t i = 0; i < run->opened.facts.outputs; i++) {
         show_check(cli, &run->outputs[i], &run->reports[i], checks);
         failed |= run->reports[i].failed > 0;
         doubtful |= too_uncertain(&run->reports[i]);
+        unbounded += run->reports[i].unbounded;
     }
     if (!cli->json)
         buf_format(&cli->out, "check    %s%s%s\n", passed ? "passed" : "FAILED",
-                   !passed && doubtful && !failed ? ": too many uncertain elements" : "",
+                   passed && unbounded              ? ", but not for what has no finite bound"
+                   : !passed && doubtful && !failed ? ": too many uncertain elements"
+                                                    : "",
                    run->report.sampled ? " (256 rows or 16 columns of each output were evaluated)" : "");
 }
 

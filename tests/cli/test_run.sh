@@ -61,6 +61,16 @@ check "its verdict" says "^check +FAILED: too many uncertain elements$"
 check "its first" says "^check +far: .* [0-9]+ uncertain; first uncertain at [0-9]+ \(got"
 check "the operation" warns "the jump is round.x . 1e7 / 3."
 check "what uncertain means" warns "too many uncertain elements, .* which side of a jump"
+cat >"$scratch/close.yaml" <<'END'
+graph: close
+dims: {M: any, N: 64}
+inputs: {x: "f32[M, N]"}
+nodes: {y: layer_norm(40000 + 0.0001 * x)}
+outputs: {y: f32}
+END
+check "what has no finite bound" run 0 "$scratch/close.yaml" -D M=3 --check
+check "is told as not checked" says "^check +y: 192 of 192 .* 0 uncertain, 192 not checked, having no finite bound$"
+check "the verdict too" says "^check +passed, but not for what has no finite bound$"
 check "--check=grad" refuses 9 "not available" $norm --check=grad
 check "--check=else" refuses 2 "expected --check" $norm --check=x
 check "--print" run 0 $norm $small --print=5
