@@ -17,6 +17,7 @@ typedef struct Run {
     ng_output_report *reports; /* one an output */
     ng_report report;
     uint64_t seed;
+    uint64_t print; /* elements of each output to show */
 } Run;
 
 /* run_inputs.c: files, dims, scalars and tensors, from the options */

@@ -312,6 +312,7 @@ static void tell_size(Cli *cli, const Run *run, const char *advice) {
 void run_prepare(Cli *cli, Run *run) {
     const ng_program_facts *facts = &run->opened.facts;
     run->seed = (uint64_t)cli_int(cli, OPTION_SEED, 0, INT64_MAX, 0);
+    run->print = (uint64_t)cli_int(cli, OPTION_PRINT, 0, INT64_MAX, 0);
     int64_t misalign = cli_int(cli, OPTION_MISALIGN, 0, 1 << 20, 0);
     run->dims = cli_alloc(facts->dims, sizeof *run->dims);
     run->dims_from = cli_alloc(facts->dims, sizeof *run->dims_from);

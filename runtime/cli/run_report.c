@@ -200,7 +200,6 @@ static void show_check(Cli *cli, const Tensor *output, const ng_output_report *r
 }
 
 void run_results(Cli *cli, const Run *run, bool checked, bool passed) {
-    uint64_t print = (uint64_t)cli_int(cli, OPTION_PRINT, 0, INT64_MAX, 0);
     cJSON *outputs = NULL, *checks = NULL;
     if (cli->json) {
         cJSON_AddNumberToObject(cli->json, "launch_seconds", run->report.seconds);
@@ -211,7 +210,7 @@ void run_results(Cli *cli, const Run *run, bool checked, bool passed) {
         buf_put(&cli->out, "\n");
     }
     for (uint32_t i = 0; i < run->opened.facts.outputs; i++)
-        show_output(cli, &run->outputs[i], &run->reports[i], print, outputs);
+        show_output(cli, &run->outputs[i], &run->reports[i], run->print, outputs);
     if (!checked) return;
     if (cli->json) {
         checks = cJSON_AddArrayToObject(cli->json, "check");
