@@ -27,6 +27,7 @@ typedef struct Case {
     size_t count;
     Unit unit;
     const char *printed;
+    bool wrong;
 } Case;
 
 static uint32_t count_lines(const char *text, const char *part) {
@@ -82,57 +83,65 @@ static void run_passes(Job *job, void *state) {
     test->printed = ir_text_string(&text);
 }
 
-static void check_output(Job *job, const Case *test) {
+/* All files are looked at, so that each says what it alone would: one fault may break many. */
+static void wrong(Case *test, const char *what) {
+    printf("ERROR: %s: %s\n", test->path, what);
+    test->wrong = true;
+}
+
+static void check_output(Job *job, Case *test) {
     const char *at = test->text, *found, *from = test->printed;
-    while ((found = directive_next(job, &at, "expect"))) {
-        const char *next = after_line(from, found);
-        if (!next) fail_msg("%s: no line \"%s\" where it should be in\n%s", test->path, found, test->printed);
-        from = next;
+    while (from && (found = directive_next(job, &at, "expect"))) {
+        from = after_line(from, found);
+        if (!from) wrong(test, ir_format(job, "no line \"%s\" where it should be in\n%s", found, test->printed));
     }
     at = test->text;
     while ((found = directive_next(job, &at, "absent")))
-        if (strstr(test->printed, found)) fail_msg("%s: \"%s\" in\n%s", test->path, found, test->printed);
+        if (strstr(test->printed, found)) wrong(test, ir_format(job, "\"%s\" in\n%s", found, test->printed));
     at = test->text;
     while ((found = directive_next(job, &at, "count"))) {
         size_t digits = strcspn(found, " ");
         int64_t wanted = -1;
         assert_true(ir_read_int(found, digits, &wanted));
         uint32_t count = count_lines(test->printed, found + digits + 1);
-        if (count != wanted) fail_msg("%s: %u lines have \"%s\" in\n%s", test->path, count, found, test->printed);
+        if (count != wanted) wrong(test, ir_format(job, "%u lines have \"%s\" in\n%s", count, found, test->printed));
     }
     at = test->text;
     while ((found = directive_next(job, &at, "report")))
         if (!directive_reported(&test->unit, found))
-            fail_msg("%s: \"%s\" not among\n%s", test->path, found, directive_reports(job, &test->unit));
+            wrong(test, ir_format(job, "\"%s\" not among\n%s", found, directive_reports(job, &test->unit)));
 }
 
-static void run_case(const char *path) {
+static bool run_case(const char *path) {
     Job *job = ir_job_create(NULL);
     Case test = {.path = path};
     test.text = case_file(job, path, &test.count);
     Status status = ir_job_run(job, run_passes, &test);
-    const char *fails = directive_first(job, test.text, "fails");
+    const char *fails = directive_first(job, test.text, "fails"), *report = ir_job_report(job);
     if (fails) {
-        if (status == STATUS_OK) fail_msg("%s: should fail", path);
-        if (!strstr(ir_job_report(job), fails)) fail_msg("%s: \"%s\" not in %s", path, fails, ir_job_report(job));
+        if (status == STATUS_OK) wrong(&test, "should fail");
+        if (!strstr(report, fails)) wrong(&test, ir_format(job, "\"%s\" not in %s", fails, report));
+    } else if (status != STATUS_OK) {
+        wrong(&test, report);
     } else {
-        if (status != STATUS_OK) fail_msg("%s: %s", path, ir_job_report(job));
         check_output(job, &test);
     }
     ir_job_free(job);
+    return !test.wrong;
 }
 
 static void test_files(void **state) {
     (void)state;
     static const char *const patterns[] = {"tests/pass/*.ir", "tests/pass/*.yaml"};
-    uint32_t count = 0;
+    uint32_t count = 0, right = 0;
     for (uint32_t p = 0; p < 2; p++) {
         glob_t found;
         assert_int_equal(glob(patterns[p], 0, NULL, &found), 0);
-        for (size_t i = 0; i < found.gl_pathc; i++, count++) run_case(found.gl_pathv[i]);
+        for (size_t i = 0; i < found.gl_pathc; i++, count++) right += run_case(found.gl_pathv[i]);
         globfree(&found);
     }
     printf("# pass files: %u\n", count);
+    assert_int_equal(right, count);
     assert_true(count > 20);
 }
 
