@@ -74,8 +74,8 @@ check "the verdict too" says "^check +passed, but not for what has no finite bou
 check "--check=grad" refuses 9 "not available" $norm --check=grad
 check "--check=else" refuses 2 "expected --check" $norm --check=x
 check "--print" run 0 $norm $small --print=5
-check "--print of a negative number, told before it runs" refuses 2 "print=-1" "$scratch/close.yaml" -D M=99999999999 --print=-1
 check "five elements" says "^ +(-?[0-9.e-]+ ){4}-?[0-9.e-]+$"
+check "--print of a negative number, told before it runs" refuses 2 "print=-1" "$scratch/close.yaml" -D M=99999999999 --print=-1
 check "M = 0" run 0 $norm -D M=0 -D N=33 --check
 check "a hint is a dim's value" run 0 $norm --hint=M=2 -D N=8
 check "and says so" says "^dim +M = 2 \(hint\)$"
