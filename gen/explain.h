@@ -25,6 +25,6 @@ double gen_explain_time(const Explain *e, int64_t bytes);
 const char *gen_explain_number(Job *job, double number); /* rounded to three digits */
 
 /* The step'th kernel: its work, strategy, grid, bytes. (gen/explain_kernel.c) */
-void gen_explain_kernel(const Explain *e, uint32_t step);
+void gen_explain_kernel(const Explain *e, uint32_t index);
 
 #endif

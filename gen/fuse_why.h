@@ -6,6 +6,6 @@
 
 /* Behind the gate's word: ": n1 waits for n2, which waits for the whole of n0". between: of gate cycle, the nest that
  * has to run between the two. number, limit: of the gates that count. */
-const char *gen_fuse_why(Job *job, const Prog *prog, const char *gate, uint32_t a, uint32_t b, uint32_t between,
+const char *gen_fuse_why(Job *job, const Prog *prog, const char *gate, uint32_t i, uint32_t j, uint32_t between,
                          int64_t number, int64_t limit);
 #endif

@@ -123,5 +123,5 @@ void gen_tell_text(Tell *tell, const char *key, const char *text) {
     ir_text_format(&head, "%*s%-*s", INDENT, "", COLUMN - INDENT - 1, key);
     ir_text_put(&head, " ");
     ir_text_bytes(&tell->out, head.bytes, head.count);
-    put_wrapped(&tell->out, head.count, COLUMN, text);
+    put_wrapped(&tell->out, head.count, COLUMN, text ? text : "none");
 }

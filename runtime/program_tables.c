@@ -105,7 +105,7 @@ void rt_scratch_carve(const RtProgram *program, int64_t *words, RtScratch *scrat
     scratch->prog_dims = words;
     words += prog ? prog->dims.count : 0;
     scratch->parts = words;
-    words += plan ? prog->parts.count : 0;
+    words += prog && plan ? prog->parts.count : 0;
     scratch->places = words;
     words += plan ? plan->rooms.count + 1 : 0;
     scratch->sizes = words;

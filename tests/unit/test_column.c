@@ -360,8 +360,8 @@ static void run_case(const Case *test, DeviceCase *own, const Devices *devices, 
 
 /* Graphs whose kept extents are numbers or known at launch only: the same bits. $K is put in, "any" or the width. */
 static const char *const twins[] = {
-    "{M: any, K: $K}\ninputs: {x: 'bf16[M, K]', z: 'f32[M, K]'}\n"
-    "nodes: {w: 'sum(x * z, dim=0)', a: 'amax(x, dim=0)'}\noutputs: {w: f32, a: bf16}",
+    ("{M: any, K: $K}\ninputs: {x: 'bf16[M, K]', z: 'f32[M, K]'}\n"
+     "nodes: {w: 'sum(x * z, dim=0)', a: 'amax(x, dim=0)'}\noutputs: {w: f32, a: bf16}"),
     "{M: any, K: $K}\ninputs: {x: 'bf16[M, K]'}\nnodes: {m: 'mean(x, dim=0)'}\noutputs: {m: f32}",
     "{M: any, K: $K}\ninputs: {x: 'f16[M, 70, K]'}\nnodes: {y: 'softmax(x, dim=1)'}\noutputs: {y: f32}",
 };

@@ -194,8 +194,8 @@ static void test_refused_fusions(void **state) {
     ng_text_free(&text);
     trial_size(&wide, (int64_t[]){3});
     for (int i = 0; i < 12; i++) {
-        char name[8];
-        sprintf(name, "x%d", i);
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
         fill(bench, &wide, name);
     }
     trial_run(&wide);
