@@ -41,7 +41,8 @@ static void check_setting(Job *job, const Setting *setting) {
             ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes one of: %s; found `%s`", name, knobs[i].values,
                        setting->value);
         }
-        if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= 1 && number <= 1 << 20) return;
+        const int64_t most = knobs[i].scope == KNOB_OF_GRAPH ? 1 << 30 : 1 << 20;
+        if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= 1 && number <= most) return;
         ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes a positive number; found `%s`", name,
                    setting->value);
     }

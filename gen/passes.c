@@ -13,6 +13,7 @@ const Pass gen_passes[] = {
     {"axes", PASS_PROG, "drops axes of extent 1, merges neighbours", gen_axes},
     {"classify", PASS_PROG, "how each reduction runs through memory: INNER, OUTER or MIXED", gen_classify},
     {"partial", PASS_PROG, "sums across rows, and along few long ones, in parts and their sum", gen_partial},
+    {"reorder", PASS_PROG, "sums across rows in the loops of a reduction along them that reads the same", gen_reorder},
     {"fuse", PASS_PROG, "joins nests that read the same or each other's results", gen_fuse},
     {"cut", PASS_PROG, "stores what costs more bytes to compute again in a later nest; parts nests that are too long",
      gen_cut},
