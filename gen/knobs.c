@@ -56,6 +56,7 @@ static void check_setting(Job *job, const Setting *setting) {
 static bool takes(const Step *step, KnobScope scope, const char *value) {
     if (scope == KNOB_IS_STRATEGY) return strcmp(gen_strategy(step->strategy)->name, value) == 0;
     const bool pointwise = step->strategy == STRATEGY_POINTWISE;
+    if (scope == KNOB_OF_STREAM) return step->strategy == STRATEGY_ROW_STREAM;
     return scope == KNOB_OF_KERNELS || (scope == KNOB_OF_POINTWISE) == pointwise;
 }
 
@@ -71,6 +72,8 @@ bool gen_knob_value(const Step *step, KnobId id, int *value) {
     case KNOB_CHUNKS: *value = tile->chunks; return true;
     case KNOB_MIN_CTAS: *value = tile->min_ctas; return true;
     case KNOB_THREADS: *value = tile->threads; return true;
+    case KNOB_STAGES: *value = tile->stages; return true;
+    case KNOB_PART_ROWS: *value = tile->part_rows; return tile->part_rows > 0;
     default: return false;
     }
 }
@@ -79,7 +82,8 @@ static const char *const wanted[] = {
     [KNOB_OF_KERNELS] = "any would",
     [KNOB_IS_STRATEGY] = "pointwise kernels, those that work by rows and those that work by columns are apart",
     [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
-    [KNOB_OF_POINTWISE] = "pointwise ones would"};
+    [KNOB_OF_POINTWISE] = "pointwise ones would",
+    [KNOB_OF_STREAM] = "those of rows with sums across them would"};
 
 static const Knob *knob_of(const Setting *setting, size_t *kernel_count) {
     const char *part = knob_part(setting->name, kernel_count);

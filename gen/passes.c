@@ -96,11 +96,11 @@ static void add_depths(Job *job, const Unit *unit, bool finalize, const int64_t 
         const Step *step = &unit->plan->steps.at[s];
         const Nest *nest = &unit->prog->nests.at[step->nest];
         if ((nest->class == CLASS_FINALIZE) != finalize) continue;
-        uint32_t length = gen_chain_length(&step->chain, unit->prog, dims, parts);
         for (uint32_t i = 0; i < nest->stmts.count; i++) {
             const Stmt *stmt = &nest->stmts.at[i];
             if ((stmt->op != OP_REDUCE && stmt->op != OP_PARTIAL_ACCUMULATE) || stmt->value >= count) continue;
-            uint32_t chain = chain_of(stmt, length);
+            const Chain *own = stmt->op == OP_REDUCE ? &step->chain : &step->part_chain;
+            uint32_t chain = chain_of(stmt, gen_chain_length(own, unit->prog, dims, parts));
             if (finalize && depth[stmt->value] && chain)
                 depth[stmt->value] += chain;
             else if (!finalize && chain > depth[stmt->value])

@@ -35,12 +35,6 @@ typedef struct Turner {
     bool *turned;     /* of each nest */
 } Turner;
 
-static const Stmt *find_partial(const Nest *nest) {
-    for (uint32_t i = 0; i < nest->stmts.count; i++)
-        if (nest->stmts.at[i].op == OP_PARTIAL_ACCUMULATE) return &nest->stmts.at[i];
-    return NULL;
-}
-
 /* ---- axes ---- */
 
 /* The nest's axes in the order of the data's dims, those of a mask as rows. */
@@ -61,14 +55,13 @@ static void put_rows_first(Job *job, Prog *prog, Nest *nest, uint32_t rows) {
 
 /* What is consumed are rows, what is kept are rows or the other's inner axes. */
 static bool is_row_order(const Nest *row, const Nest *nest) {
-    const Stmt *partial = find_partial(nest);
-    return gen_same_axes(row, nest) && gen_share_full_read(row, nest) && partial &&
-           !(partial->consumed & ir_nest_inner_mask(nest));
+    const Stmt *partial = gen_nest_partial(nest);
+    return gen_same_axes(row, nest) && gen_share_full_read(row, nest) && !(ir_nest_inner_mask(nest) & ~partial->domain);
 }
 
 /* nest in the order of row, both perhaps with axes split. */
 static bool match(Turner *t, const Nest *row, const Nest *nest, Nest *new_row, Nest *turned) {
-    const uint32_t all = ((uint32_t)1 << nest->axis_count) - 1, consumed = find_partial(nest)->consumed;
+    const uint32_t all = ((uint32_t)1 << nest->axis_count) - 1, consumed = gen_nest_partial(nest)->consumed;
     *new_row = *row;
     if (gen_turn_nest(t->job, t->prog, row, nest, turned)) return is_row_order(row, turned);
     uint32_t last = 0; /* in the order of the data's dims */
@@ -139,7 +132,7 @@ static bool paths_allow(const Turner *t, uint32_t row, uint32_t sums, const Nest
         mark_needed(t, n, own);
         bool between = n == row || own[row];
         if (between && (!gen_same_axes(nest, &t->prog->nests.at[row]) || nest->class == CLASS_OUTER ||
-                        nest->class == CLASS_MIXED || find_partial(nest)))
+                        nest->class == CLASS_MIXED || gen_nest_partial(nest)))
             return false;
         for (uint32_t i = 0; between && i < turned->stmts.count; i++) {
             const Stmt *load = &turned->stmts.at[i];
@@ -180,11 +173,11 @@ static int64_t count_reads(Turner *t, const Nest *row, const Nest *nest) {
 }
 
 static int64_t accumulator_bytes(const Nest *nest) {
-    return ir_dtype(ir_compute_dtype(find_partial(nest)->dtype))->bytes;
+    return ir_dtype(ir_compute_dtype(gen_nest_partial(nest)->dtype))->bytes;
 }
 
 static bool keeps_any_rows(const Nest *turned) {
-    uint32_t kept = ir_nest_row_mask(turned) & ~find_partial(turned)->consumed;
+    uint32_t kept = ir_nest_row_mask(turned) & ~gen_nest_partial(turned)->consumed;
     for (uint32_t a = 0; a < turned->axis_count; a++)
         if (kept >> a & 1 && turned->axes[a].extent.kind != SIZE_INT) return true;
     return false;
@@ -268,7 +261,7 @@ static void turn_one(Turner *t, uint32_t sums) {
 }
 
 static bool is_sum_across_rows(Turner *t, const Nest *nest) {
-    const Stmt *partial = find_partial(nest);
+    const Stmt *partial = gen_nest_partial(nest);
     const char *split = gen_knob_text(&t->unit->options, KNOB_SPLIT, nest->name);
     if (split && !strcmp(split, "off")) return false;
     return partial && nest->class == CLASS_POINTWISE && nest->row_count == nest->axis_count &&
@@ -278,7 +271,7 @@ static bool is_sum_across_rows(Turner *t, const Nest *nest) {
 /* ---- part counts ---- */
 
 static uint32_t part_of(const Prog *prog, const Nest *nest) {
-    const Stmt *partial = find_partial(nest);
+    const Stmt *partial = gen_nest_partial(nest);
     return (uint32_t)prog->bufs.at[nest->accesses.at[partial->access].buf].extent[0].value;
 }
 
@@ -298,8 +291,8 @@ static void part_ways(Turner *t) {
         uint32_t other = IR_NONE;
         bool stays = false;
         for (uint32_t n = 0; n < t->prog->nests.count; n++)
-            stays |=
-                find_partial(&t->prog->nests.at[n]) && !t->turned[n] && part_of(t->prog, &t->prog->nests.at[n]) == part;
+            stays |= gen_nest_partial(&t->prog->nests.at[n]) && !t->turned[n] &&
+                     part_of(t->prog, &t->prog->nests.at[n]) == part;
         for (uint32_t n = 0; n < t->prog->nests.count && stays; n++) {
             const Nest *nest = &t->prog->nests.at[n];
             if (!t->turned[n] || part_of(t->prog, nest) != part) continue;
@@ -307,7 +300,7 @@ static void part_ways(Turner *t) {
                 other = t->prog->parts.count;
                 *IR_PUSH(t->job, &t->prog->parts) = ir_format(t->job, "P%u", other);
             }
-            change_part(t->prog, nest->accesses.at[find_partial(nest)->access].buf, other);
+            change_part(t->prog, nest->accesses.at[gen_nest_partial(nest)->access].buf, other);
         }
     }
 }
