@@ -73,7 +73,8 @@ static bool match(Turner *t, const Nest *row, const Nest *nest, Nest *new_row, N
         *turned = *nest;
         *new_row = *row;
         put_rows_first(t->job, t->prog, turned, rows[k]);
-        if (!gen_refine_axes(t->job, t->prog, new_row, turned, true, &row_parts, &parts)) continue;
+        if (!gen_refine_axes(t->job, t->prog, new_row, turned, false, &row_parts, &parts)) continue;
+        turned->row_count = new_row->row_count;
         memcpy(turned->axes, new_row->axes, sizeof turned->axes);
         if (is_row_order(new_row, turned)) return true;
     }
