@@ -202,12 +202,15 @@ static void tell_grid(const Explain *e, const Step *step) {
     const char *units = gen_poly_text(e->job, e->prog, step->units);
     Text text = ir_text(e->job);
     int64_t value, ctas = -1;
+    int64_t one;
+    const bool alone = step->part != IR_NONE && ir_poly_is_int(step->units, &one) && one == 1; /* but for the parts */
     if (step->units_per_cta == 1)
-        ir_text_put(&text, units);
+        ir_text_put(&text, alone ? "" : units);
     else
         ir_text_format(&text, step->units.count > 1 ? "ceil((%s) / %lld)" : "ceil(%s / %lld)", units,
                        (long long)step->units_per_cta);
-    if (step->part != IR_NONE) ir_text_format(&text, " * %s", e->prog->parts.at[step->part]);
+    if (step->part != IR_NONE)
+        ir_text_format(&text, "%s%s", text.count ? " * " : "", e->prog->parts.at[step->part]);
     const char *formula = ir_text_string(&text);
     if (gen_explain_value(e, step->units, &value)) {
         ctas = value / step->units_per_cta + (value % step->units_per_cta != 0);

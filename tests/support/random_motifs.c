@@ -153,6 +153,10 @@ static void add_mixed_order(Writer *w) {
     sums.extent[x.rank - 1] = (Extent){"1", 1, true};
     const char *element = x.name;
     if (chance(w, 50)) element = ir_format(w->job, "%s * %s", x.name, add_operand(w, &x, chance(w, 25)));
+    if (chance(w, 60)) { /* a weight */
+        const Node last = {.rank = 1, .extent = {x.extent[x.rank - 1]}};
+        element = ir_format(w->job, "%s * %s", element, add_operand(w, &last, false));
+    }
     if (chance(w, 15)) {
         const char *sum = outer_sum(w, &x, x.name, &kept), *total = add_stored(w, &kept, sum, "");
         add_stored(w, &sums, ir_format(w->job, "sum(%s * sum(%s), dim=-1, keepdim=True)", element, total), "");
