@@ -49,10 +49,12 @@ const char *gen_comment_text(Job *job, const char *bytes, size_t count, size_t m
 const char *gen_axis_name(Emitter *e, uint32_t axis); /* its index: "row", "c" or "a_h" */
 /* The pointer of an access at the current row, column (or lane v, within: each lane its own) and phase. */
 const char *gen_address(Emitter *e, uint32_t id, bool each_lane);
-bool gen_has_base(const Emitter *e, uint32_t access); /* it has a pointer for its row */
+bool gen_is_constant(const Emitter *e, uint32_t access); /* read-only loads, __restrict__ */
+bool gen_has_base(const Emitter *e, uint32_t access);    /* it has a pointer for its row */
 const char *gen_base_name(Emitter *e, uint32_t access);
-/* Pointers that hold for a row (all of them, but for row_stream), for all the CTA's rows, or for the next rows. */
-typedef enum GenBases { BASES_OF_ROW, BASES_OF_CTA, BASES_AHEAD } GenBases;
+/* Pointers that hold for a row (all of them, but for row_stream), for all the CTA's rows, for the next rows, or for
+ * what the CTA stores behind its last row, where registers are free again. */
+typedef enum GenBases { BASES_OF_ROW, BASES_OF_CTA, BASES_AHEAD, BASES_OF_PARTS } GenBases;
 void gen_emit_bases_at(Emitter *e, Text *out, int indent, GenBases where);
 void gen_emit_bases(Emitter *e, Text *out, int indent); /* of a row */
 /* The column's index split into those axes that are used; pointwise: the access's; column: the row's. */
@@ -111,6 +113,7 @@ void gen_emit_resident(Emitter *e, Text *out, int indent);
 void gen_emit_ahead(Emitter *e, Text *out, int indent); /* the first rows' loads */
 void gen_emit_next(Emitter *e, Text *out, int indent);  /* what was loaded ahead, and the next rows' loads */
 void gen_emit_spill(Emitter *e, Text *out, int indent); /* the slots' accumulators to shared memory */
+void gen_emit_part_bases(Emitter *e, Text *out, int indent);
 void gen_emit_parts_split(Emitter *e, Text *out, int indent);
 void gen_emit_parts(Emitter *e, Text *out, int indent); /* their sums, stored as the CTA's part */
 

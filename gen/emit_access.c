@@ -9,6 +9,7 @@ static bool is_numbered(const Emitter *e) {
     return e->step->strategy == STRATEGY_POINTWISE || gen_by_columns(e->step->strategy);
 }
 
+static bool is_stream(const Emitter *e) { return e->step->strategy == STRATEGY_ROW_STREAM; }
 static uint32_t inner_count(const Emitter *e) { return (uint32_t)__builtin_popcount(e->inner); }
 
 static bool is_only(uint32_t mask, uint32_t axis) { return mask == (uint32_t)1 << axis; }
@@ -85,6 +86,15 @@ static const char *pointer_sum(Emitter *e, const char *pointer, const Text *term
     return ir_format(e->job, several ? "%s + (%s)" : "%s + %s", pointer, terms->bytes);
 }
 
+/* row_stream keeps what is loaded access by access so: its memory passes for one that may change. */
+bool gen_is_constant(const Emitter *e, uint32_t access) {
+    for (uint32_t i = 0; is_stream(e) && i < e->nest->stmts.count; i++) {
+        const Stmt *stmt = &e->nest->stmts.at[i];
+        if (stmt->op == OP_LOAD && stmt->access == access && e->step->late[i]) return false;
+    }
+    return e->step->forms[access].constant;
+}
+
 bool gen_has_base(const Emitter *e, uint32_t access) {
     return !is_numbered(e) && e->nest->accesses.at[access].index == IR_NONE;
 }
@@ -126,12 +136,12 @@ static bool listed(const StmtList *list, uint32_t id) {
     return false;
 }
 
-static bool is_stream(const Emitter *e) { return e->step->strategy == STRATEGY_ROW_STREAM; }
-
 /* Used by a statement of the step whose pointers hold here. */
 static bool used_by_step(const Emitter *e, uint32_t access, GenBases where) {
-    const bool of_cta = is_stream(e) && !(ir_access_domain(e->nest, &e->nest->accesses.at[access]) & e->step->parted);
-    if (of_cta != (where == BASES_OF_CTA)) return false;
+    const Access *own = &e->nest->accesses.at[access];
+    const bool of_parts = is_stream(e) && is_slot(e, own);
+    const bool of_cta = is_stream(e) && !of_parts && !(ir_access_domain(e->nest, own) & e->step->parted);
+    if (of_cta != (where == BASES_OF_CTA) || of_parts != (where == BASES_OF_PARTS)) return false;
     for (uint32_t q = 0; q < e->step->phase_count; q++) {
         const Phase *phase = &e->step->phases[q];
         const StmtList *lists[] = {&phase->loads,     &phase->stmts,      &phase->stores,
@@ -150,7 +160,7 @@ static bool used_by_step(const Emitter *e, uint32_t access, GenBases where) {
 static bool row_axis_used(const Emitter *e, uint32_t axis, GenBases where) {
     for (uint32_t i = 0; i < e->nest->accesses.count; i++)
         if (used_by_step(e, i, where) && !ir_size_is(e->nest->accesses.at[i].stride[axis], 0)) return true;
-    for (uint32_t i = 0; i < e->nest->stmts.count && where != BASES_AHEAD; i++) {
+    for (uint32_t i = 0; i < e->nest->stmts.count && where != BASES_AHEAD && where != BASES_OF_PARTS; i++) {
         const Stmt *stmt = &e->nest->stmts.at[i];
         if (stmt->op == OP_IOTA && stmt->axis == axis) return true;
         if (stmt->op == OP_STORE && !(stmt->domain >> axis & 1)) return true;
@@ -184,11 +194,12 @@ static void put_row_split(Emitter *e, Text *out, int indent, GenBases where) {
     const bool of_cta = where == BASES_OF_CTA;
     const uint32_t mask = of_cta ? rows & ~parted : parted;
     uint32_t used = 0;
-    if (__builtin_popcount(rows) < 2) return;
+    if (__builtin_popcount(rows) < 2 || where == BASES_OF_PARTS) return;
     for (uint32_t a = 0; a < e->nest->axis_count; a++) {
         bool named = row_axis_used(e, a, where);
         /* those of the CTA stand for all places */
-        if (of_cta) named = named || row_axis_used(e, a, BASES_OF_ROW) || row_axis_used(e, a, BASES_AHEAD);
+        for (GenBases place = BASES_OF_ROW; of_cta && place <= BASES_OF_PARTS; place++)
+            named = named || row_axis_used(e, a, place);
         if (named) used |= (uint32_t)1 << a;
     }
     put_split(e, out, indent, mask, used, "ng_i64", of_cta ? "outer" : "row");

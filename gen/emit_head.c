@@ -10,7 +10,7 @@ static const char *param_text(Emitter *e, const Param *param, bool types) {
     if (buf->kind == BUF_SCALAR) return ir_format(e->job, "%s %s", gen_compute_type(buf->dtype), param->name);
     bool alone = buf->kind == BUF_OUT && buf->may_alias == IR_NONE;
     for (uint32_t k = 0; k < e->nest->accesses.count; k++)
-        if (e->nest->accesses.at[k].buf == param->buf && e->step->forms[k].constant) alone = true;
+        if (e->nest->accesses.at[k].buf == param->buf && gen_is_constant(e, k)) alone = true;
     return ir_format(e->job, "%s%s *%s%s", buf->kind == BUF_IN ? "const " : "", gen_storage_type(buf->dtype),
                      alone ? "__restrict__ " : "", param->name);
 }

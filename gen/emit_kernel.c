@@ -78,7 +78,7 @@ static void fill_turn(Emitter *e, Text *out, int indent) {
 /* ---- loads ---- */
 
 static const char *constant_suffix(const Emitter *e, const Stmt *load) {
-    return form_of(e, load)->constant ? "_constant" : "";
+    return gen_is_constant(e, load->access) ? "_constant" : "";
 }
 
 const char *gen_load_text(Emitter *e, const Stmt *load) {
@@ -157,9 +157,12 @@ static void fill_before(Emitter *e, Text *out, int indent) {
                 ir_text_format(out, "%*sng_opaque(%s[%s]);\n", indent, "", gen_place_name(e, 'r', id),
                                gen_chunk_index(e));
         }
+    bool apart = strategy(e) == STRATEGY_ROW_STREAM;
     for (uint32_t i = 0; i < phase->loads.count; i++) {
         const Stmt *load = stmt_at(e, phase->loads.at[i]);
         if (!is_late(e, phase->loads.at[i])) continue;
+        if (apart) ir_text_format(out, "%*sng_apart();\n", indent, "");
+        apart = false;
         ir_text_format(out, "%*sconst %s %s = %s;\n", indent, "", gen_pack_type(e, load),
                        gen_place_name(e, 'r', phase->loads.at[i]), gen_load_text(e, load));
     }
@@ -401,6 +404,7 @@ static void region_fill(void *state, const char *name, Text *out, int indent) {
         {"ahead", gen_emit_ahead},
         {"next", gen_emit_next},
         {"spill", gen_emit_spill},
+        {"part_bases", gen_emit_part_bases},
         {"split_parts", gen_emit_parts_split},
         {"parts", gen_emit_parts},
     };

@@ -146,6 +146,8 @@ void gen_emit_spill(Emitter *e, Text *out, int indent) {
     ir_text_format(out, "%*sng_barrier(%d);\n", indent, "", e->site++);
 }
 
+void gen_emit_part_bases(Emitter *e, Text *out, int indent) { gen_emit_bases_at(e, out, indent, BASES_OF_PARTS); }
+
 void gen_emit_parts_split(Emitter *e, Text *out, int indent) {
     uint32_t used = 0;
     for (uint32_t i = 0; i < e->nest->stmts.count; i++)

@@ -236,6 +236,18 @@ static void report(Turner *t, uint32_t row, uint32_t sums, const Gate *gate) {
                                                 .text = text};
 }
 
+/* The accumulators go with all rows that fuse will join. */
+static void hold(Turner *t, uint32_t index, int64_t bytes) {
+    const Nest *row = &t->prog->nests.at[index];
+    for (uint32_t r = 0; r < t->prog->nests.count; r++) {
+        const Nest *other = &t->prog->nests.at[r];
+        bool joins = r == index || (other->class == CLASS_INNER && gen_same_axes(row, other) &&
+                                    (gen_share_full_read(row, other) || gen_nest_after(t->prog, row, other) ||
+                                     gen_nest_after(t->prog, other, row)));
+        if (joins) t->held[r] += bytes;
+    }
+}
+
 /* Turns a nest to the first rows that let it, or says why none does: of those that it shares a read with, the first. */
 static void turn_one(Turner *t, uint32_t sums) {
     const Nest *nest = &t->prog->nests.at[sums];
@@ -251,8 +263,8 @@ static void turn_one(Turner *t, uint32_t sums) {
             if (first_row == IR_NONE) first = gate, first_row = r;
             continue;
         }
+        hold(t, r, accumulator_bytes(&turned));
         split_alike(t, row, &new_row);
-        t->held[r] += accumulator_bytes(&turned);
         t->turned[sums] = true;
         t->prog->nests.at[sums] = turned;
         report(t, r, sums, &gate);

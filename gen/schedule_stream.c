@@ -3,8 +3,8 @@
  * operands) and for the rows at hand and next has to fit its registers.
  *
  * Elements a thread follow what hand-written kernels do best with on an H200 (backward norms, bf16): 8 to 2048 columns
- * (32 threads a row at 256, 256 at 2048), 16 to 8192, then 32; CTAs of 256 threads. A thread holds fewest registers
- * beside its elements where it has many, and a row of 16384 leaves no room for more. */
+ * (32 threads a row at 256, 256 at 2048), 16 to 8192, then 32; CTAs of 256 threads. A thread
+ * holds fewest registers beside its elements where it has many, and a row of 16384 leaves no room for more. */
 #include "gen/breakpoints.h"
 #include "gen/schedule.h"
 
@@ -45,7 +45,8 @@ static void choose_way(Planner *p) {
         int stages;
         bool resident, reread;
     } ways[] = {{2, true, false}, {2, false, false}, {1, true, false}, {1, false, false}, {1, false, true}};
-    const int forced = gen_forced_int(p, KNOB_STAGES);
+    const int forced = gen_forced_int(p, KNOB_STAGES), elements = p->step->tile.chunks * p->step->tile.vector;
+    const int64_t limit = elements > 16 ? GEN_STREAM_BYTES_LONG : GEN_STREAM_BYTES;
     if (forced > 2) gen_refuse_knob(p, KNOB_STAGES, forced, "it is neither 1 nor 2");
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         if (forced && ways[w].stages != forced) continue;
@@ -55,7 +56,7 @@ static void choose_way(Planner *p) {
         for (int keep = 1; keep >= 0; keep--) {
             p->keep_f32 = keep;
             gen_plan_phases(p);
-            if (held_bytes(p) <= GEN_STREAM_BYTES) return;
+            if (held_bytes(p) <= limit) return;
         }
     }
 }

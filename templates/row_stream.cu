@@ -23,7 +23,6 @@ NG_HELPER void sample_row_stream(const float *__restrict__ p_x, float *__restric
     //@ fill place {
     const ng_i64 part = ng_block();
     const ng_i64 first = ng_share(rows, part, P0), after = ng_share(rows, part + 1, P0);
-    float *const row2_ws0 = p_ws0 + part * 256;
     //@ }
     //@ fill accumulators {
     float acc1[CHUNKS][VECTOR];
@@ -142,6 +141,9 @@ NG_HELPER void sample_row_stream(const float *__restrict__ p_x, float *__restric
     }
 
     // the CTA's rows
+    //@ fill part_bases {
+    float *const row2_ws0 = p_ws0 + part * 256;
+    //@ }
     //@ if slots {
     //@ fill spill {
     float *const slots1 = ng_shared<float>(0) + t;

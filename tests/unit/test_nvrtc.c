@@ -480,9 +480,7 @@ static int teardown(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_architectures), TEST(test_alone), TEST(test_registers),
-        const struct CMUnitTest tests[] = {TEST(test_architectures), TEST(test_alone), TEST(test_streams),
-                                           TEST(test_strategies), TEST(test_nvcc)};
+    const struct CMUnitTest tests[] = {TEST(test_architectures), TEST(test_alone),      TEST(test_registers),
+                                       TEST(test_streams),       TEST(test_strategies), TEST(test_nvcc)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
