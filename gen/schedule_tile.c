@@ -498,8 +498,9 @@ static bool keeps_nothing(const Planner *p, uint32_t phase) {
 }
 
 static int reread_trips(const Planner *p, uint32_t phase) {
-    const int chunks = p->step->tile.chunks;
-    return keeps_nothing(p, phase) || chunks % 2 ? chunks : chunks / 2;
+    const int64_t sums = accumulator_bytes(p, 1) / p->step->tile.vector; /* of an element, the rows' own too */
+    const int chunks = p->step->tile.chunks, each = (sums > 12 ? 4 : 8) / p->step->tile.vector;
+    return keeps_nothing(p, phase) || each < 2 || chunks % each ? chunks : chunks / each;
 }
 
 /* Costly phases are a loop whose trips have few instructions of costly ops. */
