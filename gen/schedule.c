@@ -138,7 +138,11 @@ static GuardList wide_guards(Planner *p) {
 static void plan_variants(Planner *p) {
     Step *step = p->step;
     const char *stem = plain_name(p->job, "", ir_format(p->job, "%s_%s", p->prog->name, p->nest->name));
-    if (step->tile.vector > 1) {
+    const char *refused = gen_wide_refused(p, step->tile.vector);
+    if (refused)
+        gen_choose(p->job, p->plan, "%s: accesses; one element each, not %d: %s", p->nest->name, step->tile.vector,
+                   refused);
+    if (step->tile.vector > 1 && !refused) {
         GuardList guards = wide_guards(p);
         Variant *wide = &step->variants[step->variant_count++];
         *wide = (Variant){ir_format(p->job, "%s_aligned", stem), "aligned", true, guards.count, guards.at};

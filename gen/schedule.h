@@ -44,6 +44,9 @@ int gen_pack_bytes(const Planner *planner, const Stmt *load);
 /* Strategy and tile, knobs included. gen_plan_forms before it. */
 void gen_plan_forms(Planner *planner);
 void gen_plan_tile(Planner *planner);
+/* Why accesses of so many elements cannot be one machine access each, by the numbers among strides and offsets; NULL:
+ * they can. Sizes known at launch only pass: the wide variant's guards ask for them. */
+const char *gen_wide_refused(const Planner *planner, int vector);
 
 /* The strategy that a nest gets as it stands. Stops where a forced knob is impossible for it. (gen/schedule.c) */
 Strategy gen_nest_strategy(Job *job, const Unit *unit, const Nest *nest);

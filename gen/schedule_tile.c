@@ -112,28 +112,38 @@ static bool ends_within(const Planner *p, int vector) {
            !divides(gen_size_factor(p->job, p->prog, p->nest->axes[p->last].extent), vector);
 }
 
-/* Whether accesses of so many elements are whole and, with aligned pointers, aligned. Sizes known at launch only pass:
- * the wide variant's guards ask for them. */
-static const char *vector_refused(const Planner *p, int vector) {
+/* Whether rows can be cut into accesses of so many elements. */
+static const char *cut_refused(const Planner *p, int vector) {
     if (vector == 1) return NULL;
     if (p->last == IR_NONE) return "there is no axis to run along";
     Size extent = p->nest->axes[p->last].extent;
     if (extent.kind == SIZE_INT && !divides(extent.value, vector)) return "it does not divide the row";
     if (ends_within(p, vector))
         return "the innermost of a row's axes is known at launch only; give it a multiple or --fix it";
+    return NULL;
+}
+
+static bool begins_between(Size size, int vector) { return size.kind == SIZE_INT && !divides(size.value, vector); }
+
+const char *gen_wide_refused(const Planner *p, int vector) {
     for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
         const Access *access = &p->nest->accesses.at[i];
         if (p->step->forms[i].kind != FORM_UNIT) continue;
-        if (access->offset.kind == SIZE_INT && !divides(access->offset.value, vector))
-            return "an access begins between its multiples";
-        if (access->index != IR_NONE && access->index_stride.kind == SIZE_INT &&
-            !divides(access->index_stride.value, vector))
+        if (begins_between(access->offset, vector)) return "an access begins between its multiples";
+        if (access->index != IR_NONE && begins_between(access->index_stride, vector))
             return "a gathered row begins between its multiples";
         for (uint32_t a = 0; a < p->nest->axis_count; a++)
-            if (a != p->last && access->stride[a].kind == SIZE_INT && !divides(access->stride[a].value, vector))
-                return "a stride is no multiple of it";
+            if (a != p->last && begins_between(access->stride[a], vector)) return "a stride is no multiple of it";
     }
     return NULL;
+}
+
+/* A row's reductions add in the order in which threads take its elements. So there nothing but the row's extents
+ * decides: strides and offsets may be numbers in one compile and given at launch in another. */
+static const char *vector_refused(const Planner *p, int vector) {
+    const bool rows = p->step->strategy != STRATEGY_POINTWISE && !gen_by_columns(p->step->strategy);
+    const char *why = cut_refused(p, vector);
+    return why || rows ? why : gen_wide_refused(p, vector);
 }
 
 /* 16 bytes of the widest element that is read or written along rows. So bf16 rows with an f32 weight get 4: a warp's

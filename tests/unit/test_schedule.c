@@ -297,12 +297,41 @@ static void test_open_extent(void **state) {
     }
 }
 
+/* A stride that is a number and no whole access: rows are dealt to threads as with a stride given at launch, without
+ * wide accesses; where nothing is added up the accesses are narrower instead. */
+static void test_number_stride(void **state) {
+    static const char graph[] = "graph: padded\ndims: {M: any, N: 384, LD: %s}\n"
+                                "inputs: {x: {dtype: bf16, shape: [M, N], strides: [LD, 1]}}\n"
+                                "nodes: {y: '%s'}\noutputs: {y: bf16}\n";
+    static const struct {
+        const char *stride, *node;
+        int vector;
+        const char *text; /* told; NULL: wide accesses */
+    } cases[] = {{"any", "x - mean(x, -1, True)", 8, NULL},
+                 {"392", "x - mean(x, -1, True)", 8, NULL},
+                 {"388", "x - mean(x, -1, True)", 8, "one element each, not 8: a stride is no multiple of it"},
+                 {"391", "x - mean(x, -1, True)", 8, "one element each, not 8: a stride is no multiple of it"},
+                 {"388", "exp(x)", 4, NULL},
+                 {"391", "exp(x)", 1, NULL}};
+    Job *job = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Unit unit;
+        const char *text = ir_format(job, graph, cases[i].stride, cases[i].node);
+        assert_int_equal(generate_text(job, &unit, text, NULL, NULL), STATUS_OK);
+        const Step *step = &unit.plan->steps.at[0];
+        assert_int_equal(step->tile.vector, cases[i].vector);
+        assert_true(told(unit.plan, cases[i].text ? cases[i].text : "one element each") == (cases[i].text != NULL));
+        assert_int_equal(step->variant_count, cases[i].vector == 1 || cases[i].text ? 1 : 2);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_tiles),     TEST(test_unrolling), TEST(test_forced), TEST(test_impossible), TEST(test_in_place),
-        TEST(test_crossings), TEST(test_depth),     TEST(test_guards), TEST(test_grid),       TEST(test_open_extent),
+        TEST(test_tiles),    TEST(test_unrolling),   TEST(test_forced),        TEST(test_impossible),
+        TEST(test_in_place), TEST(test_crossings),   TEST(test_depth),         TEST(test_guards),
+        TEST(test_grid),     TEST(test_open_extent), TEST(test_number_stride),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
