@@ -162,7 +162,7 @@ static int full_vector(const Planner *p) {
 
 static int default_vector(const Planner *p) {
     int vector = full_vector(p);
-    while (vector_refused(p, vector)) vector /= 2;
+    while (vector > 1 && vector_refused(p, vector)) vector /= 2;
     return vector;
 }
 
