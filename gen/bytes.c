@@ -144,6 +144,63 @@ Poly gen_step_moved(Job *job, const Unit *unit, const Step *step) {
     return again.counted ? ir_poly_add(job, once, again.bytes, &overflow) : once;
 }
 
+/* ---- the whole ---- */
+
+/* What all loads, or all stores, of a buf touch: reads of other elements add up, up to the whole buf. */
+static Poly touched_bytes(Job *job, const Unit *unit, uint32_t buf, bool loads) {
+    IR_LIST(struct {
+        Poly bytes;
+        Size offset;
+    })
+    seen = {0};
+    const Prog *prog = unit->prog;
+    bool overflow = false;
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
+        const Nest *nest = &prog->nests.at[unit->plan->steps.at[s].nest];
+        for (uint32_t i = 0; i < nest->stmts.count; i++) {
+            const Stmt *stmt = &nest->stmts.at[i];
+            if (stmt->access == IR_NONE || (stmt->op == OP_LOAD) != loads) continue;
+            const Access *access = &nest->accesses.at[stmt->access];
+            if (access->buf != buf) continue;
+            const Poly bytes = gen_access_bytes(job, prog, nest, access);
+            bool known = false;
+            for (uint32_t k = 0; k < seen.count; k++)
+                known = known ||
+                        (ir_poly_equal(seen.at[k].bytes, bytes) && ir_size_equal(seen.at[k].offset, access->offset));
+            if (known) continue;
+            (void)IR_PUSH(job, &seen);
+            seen.at[seen.count - 1].bytes = bytes;
+            seen.at[seen.count - 1].offset = access->offset;
+        }
+    }
+    Poly sum = ir_poly_int(job, 0), whole = ir_poly_int(job, ir_dtype(prog->bufs.at[buf].dtype)->bytes);
+    for (uint32_t k = 0; k < seen.count; k++) sum = ir_poly_add(job, sum, seen.at[k].bytes, &overflow);
+    for (uint32_t d = 0; d < prog->bufs.at[buf].rank; d++)
+        whole = ir_poly_mul(job, whole, ir_size_poly(job, prog, prog->bufs.at[buf].extent[d]), &overflow);
+    const int64_t some = gen_bytes_guess(job, unit, sum), most = gen_bytes_guess(job, unit, whole);
+    return some > most ? whole : sum;
+}
+
+Poly gen_ideal_bytes(Job *job, const Unit *unit) {
+    Poly sum = ir_poly_int(job, 0);
+    bool overflow = false;
+    for (uint32_t b = 0; b < unit->prog->bufs.count; b++) {
+        const BufKind kind = unit->prog->bufs.at[b].kind;
+        if (kind != BUF_IN && kind != BUF_OUT) continue;
+        sum = ir_poly_add(job, sum, touched_bytes(job, unit, b, true), &overflow);
+        if (kind == BUF_OUT) sum = ir_poly_add(job, sum, touched_bytes(job, unit, b, false), &overflow);
+    }
+    return sum;
+}
+
+Poly gen_moved_bytes(Job *job, const Unit *unit) {
+    Poly sum = ir_poly_int(job, 0);
+    bool overflow = false;
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++)
+        sum = ir_poly_add(job, sum, gen_step_moved(job, unit, &unit->plan->steps.at[s]), &overflow);
+    return sum;
+}
+
 /* ---- texts ---- */
 
 const char *gen_poly_text(Job *job, const Prog *prog, Poly poly) {

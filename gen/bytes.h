@@ -25,6 +25,10 @@ typedef struct Again {
 Again gen_step_again(Job *job, const Unit *unit, const Step *step);
 /* gen_step_bytes, and what is loaded again where that counts. */
 Poly gen_step_moved(Job *job, const Unit *unit, const Step *step);
+/* What any plan must move: each input read once, each output written once; what is added to is read too. */
+Poly gen_ideal_bytes(Job *job, const Unit *unit);
+/* What this one does: gen_step_moved of all steps. */
+Poly gen_moved_bytes(Job *job, const Unit *unit);
 
 /* The number by the guess; one that passes 2^62 is 2^62. */
 int64_t gen_bytes_guess(Job *job, const Unit *unit, Poly bytes);

@@ -37,63 +37,8 @@ void gen_explain_size(const Explain *e, const char *key, Poly poly, const char *
                          : ir_format(e->job, "%s = %lld%s", formula, (long long)value, rest));
 }
 
-/* ---- the least there is to move ---- */
-
-/* What all loads, or all stores, of a buf touch: reads of other elements add up, up to the whole buf. */
-static Poly touched_bytes(const Explain *e, uint32_t buf, bool loads) {
-    IR_LIST(struct {
-        Poly bytes;
-        Size offset;
-    })
-    seen = {0};
-    const Prog *prog = e->prog;
-    bool overflow = false;
-    for (uint32_t s = 0; s < e->plan->steps.count; s++) {
-        const Nest *nest = &prog->nests.at[e->plan->steps.at[s].nest];
-        for (uint32_t i = 0; i < nest->stmts.count; i++) {
-            const Stmt *stmt = &nest->stmts.at[i];
-            if (stmt->access == IR_NONE || (stmt->op == OP_LOAD) != loads) continue;
-            const Access *access = &nest->accesses.at[stmt->access];
-            if (access->buf != buf) continue;
-            const Poly bytes = gen_access_bytes(e->job, prog, nest, access);
-            bool known = false;
-            for (uint32_t k = 0; k < seen.count; k++)
-                known = known ||
-                        (ir_poly_equal(seen.at[k].bytes, bytes) && ir_size_equal(seen.at[k].offset, access->offset));
-            if (known) continue;
-            (void)IR_PUSH(e->job, &seen);
-            seen.at[seen.count - 1].bytes = bytes;
-            seen.at[seen.count - 1].offset = access->offset;
-        }
-    }
-    Poly sum = ir_poly_int(e->job, 0), whole = ir_poly_int(e->job, ir_dtype(prog->bufs.at[buf].dtype)->bytes);
-    for (uint32_t k = 0; k < seen.count; k++) sum = ir_poly_add(e->job, sum, seen.at[k].bytes, &overflow);
-    for (uint32_t d = 0; d < prog->bufs.at[buf].rank; d++)
-        whole = ir_poly_mul(e->job, whole, ir_size_poly(e->job, prog, prog->bufs.at[buf].extent[d]), &overflow);
-    int64_t some, most;
-    const bool more = gen_explain_value(e, sum, &some) && gen_explain_value(e, whole, &most) && some > most;
-    return more ? whole : sum;
-}
-
-/* Each input read once, each output written once; what is added to is read too. */
-static Poly ideal_bytes(const Explain *e) {
-    Poly sum = ir_poly_int(e->job, 0);
-    bool overflow = false;
-    for (uint32_t b = 0; b < e->prog->bufs.count; b++) {
-        const BufKind kind = e->prog->bufs.at[b].kind;
-        if (kind != BUF_IN && kind != BUF_OUT) continue;
-        sum = ir_poly_add(e->job, sum, touched_bytes(e, b, true), &overflow);
-        if (kind == BUF_OUT) sum = ir_poly_add(e->job, sum, touched_bytes(e, b, false), &overflow);
-    }
-    return sum;
-}
-
 static void tell_bytes(const Explain *e) {
-    Poly all = ir_poly_int(e->job, 0);
-    bool overflow = false;
-    for (uint32_t s = 0; s < e->plan->steps.count; s++)
-        all = ir_poly_add(e->job, all, gen_step_moved(e->job, e->unit, &e->plan->steps.at[s]), &overflow);
-    const Poly ideal = ideal_bytes(e);
+    const Poly all = gen_moved_bytes(e->job, e->unit), ideal = gen_ideal_bytes(e->job, e->unit);
     int64_t moved, least;
     const bool known = gen_explain_value(e, all, &moved) && gen_explain_value(e, ideal, &least);
     const char *ratio = "";
