@@ -152,7 +152,7 @@ bench-compile: $(BUILD)/bench/compile_time $(BUILD)/fake/libcuda.so.1
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libnormgen.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libnormgen.a $(LIBS)
-$(BUILD)/fake/libcuda.so.1: tests/fake/cuda.c
+$(BUILD)/fake/libcuda.so.1: tests/fake/cuda.c tests/fake/cuda.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,libcuda.so.1 -o $@ $<
 

@@ -1,20 +1,11 @@
 /* The cuda device. In: device texts and launches. Out: cubins of NVRTC for the GPU's own architecture, loaded, and
  * kernels enqueued on the caller's streams. The primary context is retained, and pushed around each call only, so that
  * the caller's current context is what it was. */
-#include "runtime/cuda_driver.h"
-#include "runtime/device.h"
+#include "runtime/cuda_device.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct CudaDevice {
-    RtDevice device; /* first: what the layers above see */
-    CudaDriver driver;
-    CuDevice handle;
-    CuContext context;
-    char name[128];
-} CudaDevice;
 
 struct RtModule {
     uint32_t handle_count; /* one a kernel: each was compiled on its own */
@@ -38,18 +29,18 @@ static Status status_of(CuResult result) {
     }
 }
 
-static Status fail(const CudaDriver *driver, Text *why, const char *call, CuResult result) {
+Status rt_cuda_fail(const CudaDriver *driver, Text *why, const char *call, CuResult result) {
     if (result) rt_cuda_say(driver, why, call, result);
     return status_of(result);
 }
 
-static CudaDevice *enter(RtDevice *device, CuResult *result) {
+CudaDevice *rt_cuda_enter(RtDevice *device, CuResult *result) {
     CudaDevice *cuda = (CudaDevice *)device;
     *result = cuda->driver.context_push(cuda->context);
     return cuda;
 }
 
-static void leave(CudaDevice *cuda) {
+void rt_cuda_leave(CudaDevice *cuda) {
     CuContext own;
     cuda->driver.context_pop(&own);
 }
@@ -90,10 +81,10 @@ static uint32_t part_count(const Source *source) { return source->kernel_count >
 static void module_free(RtDevice *device, RtModule *module) {
     if (!module) return;
     CuResult result;
-    CudaDevice *cuda = enter(device, &result);
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
     if (!result) {
         for (uint32_t i = 0; i < module->handle_count; i++) cuda->driver.module_unload(module->handles[i]);
-        leave(cuda);
+        rt_cuda_leave(cuda);
     }
     while (module->kernels) {
         RtKernel *next = module->kernels->next;
@@ -133,7 +124,7 @@ static Status load(CudaDevice *cuda, const Compile *parts, uint32_t count, RtMod
 static Status load_all(RtDevice *device, const Source *const *sources, uint32_t count, const Compile *parts,
                        RtModule **modules, const char **call, CuResult *result) {
     *call = "cuCtxPushCurrent_v2";
-    CudaDevice *cuda = enter(device, result);
+    CudaDevice *cuda = rt_cuda_enter(device, result);
     if (*result) return status_of(*result);
     *call = "cuModuleLoadData";
     Status status = STATUS_OK;
@@ -141,7 +132,7 @@ static Status load_all(RtDevice *device, const Source *const *sources, uint32_t 
         status = load(cuda, parts, part_count(sources[i]), &modules[i], result);
         parts += part_count(sources[i]);
     }
-    leave(cuda);
+    rt_cuda_leave(cuda);
     return status;
 }
 
@@ -200,8 +191,8 @@ static Status kernel(RtDevice *device, RtModule *module, const char *name, uint3
                      Text *why) {
     CuResult result;
     const char *call = "cuCtxPushCurrent_v2";
-    CudaDevice *cuda = enter(device, &result);
-    if (result) return fail(&cuda->driver, why, call, result);
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
+    if (result) return rt_cuda_fail(&cuda->driver, why, call, result);
     RtKernel *made = calloc(1, sizeof *made);
     if (made) {
         call = "cuModuleGetFunction";
@@ -211,7 +202,7 @@ static Status kernel(RtDevice *device, RtModule *module, const char *name, uint3
                 result = cuda->driver.module_function(&made->function, module->handles[i], name);
         if (!result) result = ready(&cuda->driver, made->function, shared_bytes, &call);
     }
-    leave(cuda);
+    rt_cuda_leave(cuda);
     if (!made) return STATUS_SYSTEM;
     if (result) {
         free(made);
@@ -229,8 +220,8 @@ static Status kernel(RtDevice *device, RtModule *module, const char *name, uint3
 
 static Status facts(RtDevice *device, const RtKernel *of, RtFacts *out, Text *why) {
     CuResult result;
-    CudaDevice *cuda = enter(device, &result);
-    if (result) return fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
+    if (result) return rt_cuda_fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
     struct {
         int attribute, *value;
     } const rows[] = {{CU_FUNC_REGISTERS, &out->registers},
@@ -239,18 +230,18 @@ static Status facts(RtDevice *device, const RtKernel *of, RtFacts *out, Text *wh
                       {CU_FUNC_MAX_THREADS, &out->max_threads}};
     for (size_t i = 0; !result && i < sizeof rows / sizeof *rows; i++)
         result = cuda->driver.function_attribute(rows[i].value, rows[i].attribute, of->function);
-    leave(cuda);
-    return fail(&cuda->driver, why, "cuFuncGetAttribute", result);
+    rt_cuda_leave(cuda);
+    return rt_cuda_fail(&cuda->driver, why, "cuFuncGetAttribute", result);
 }
 
 static Status launch(RtDevice *device, const RtLaunch *what, Text *why) {
     CuResult result;
-    CudaDevice *cuda = enter(device, &result);
-    if (result) return fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
+    if (result) return rt_cuda_fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
     result = cuda->driver.launch(what->kernel->function, (unsigned)what->blocks, 1, 1, what->threads, 1, 1,
                                  what->shared_bytes, what->stream, what->params, NULL);
-    leave(cuda);
-    return fail(&cuda->driver, why, "cuLaunchKernel", result);
+    rt_cuda_leave(cuda);
+    return rt_cuda_fail(&cuda->driver, why, "cuLaunchKernel", result);
 }
 
 /* ---- memory ---- */
@@ -258,30 +249,30 @@ static Status launch(RtDevice *device, const RtLaunch *what, Text *why) {
 static Status allocate(RtDevice *device, size_t bytes, void **memory, Text *why) {
     CuResult result;
     CuPointer pointer = 0;
-    CudaDevice *cuda = enter(device, &result);
-    if (result) return fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
+    if (result) return rt_cuda_fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
     result = cuda->driver.memory_alloc(&pointer, bytes ? bytes : 1);
-    leave(cuda);
+    rt_cuda_leave(cuda);
     *memory = (void *)(uintptr_t)pointer;
-    return fail(&cuda->driver, why, "cuMemAlloc_v2", result);
+    return rt_cuda_fail(&cuda->driver, why, "cuMemAlloc_v2", result);
 }
 
 static void release(RtDevice *device, void *memory) {
     CuResult result;
-    CudaDevice *cuda = enter(device, &result);
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
     if (result) return;
     if (memory) cuda->driver.memory_free((CuPointer)(uintptr_t)memory);
-    leave(cuda);
+    rt_cuda_leave(cuda);
 }
 
 static Status copy(RtDevice *device, void *to, const void *from, size_t bytes, bool in, Text *why) {
     CuResult result;
-    CudaDevice *cuda = enter(device, &result);
-    if (result) return fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
+    if (result) return rt_cuda_fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
     result = in ? cuda->driver.copy_in((CuPointer)(uintptr_t)to, from, bytes)
                 : cuda->driver.copy_out(to, (CuPointer)(uintptr_t)from, bytes);
-    leave(cuda);
-    return fail(&cuda->driver, why, in ? "cuMemcpyHtoD_v2" : "cuMemcpyDtoH_v2", result);
+    rt_cuda_leave(cuda);
+    return rt_cuda_fail(&cuda->driver, why, in ? "cuMemcpyHtoD_v2" : "cuMemcpyDtoH_v2", result);
 }
 
 static Status copy_in(RtDevice *device, void *to, const void *from, size_t bytes, Text *why) {
@@ -292,13 +283,33 @@ static Status copy_out(RtDevice *device, void *to, const void *from, size_t byte
     return copy(device, to, from, bytes, false, why);
 }
 
+static Status copy_within(RtDevice *device, void *to, const void *from, size_t bytes, Text *why) {
+    CuResult result;
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
+    if (result) return rt_cuda_fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
+    result = cuda->driver.copy_within((CuPointer)(uintptr_t)to, (CuPointer)(uintptr_t)from, bytes);
+    rt_cuda_leave(cuda);
+    return rt_cuda_fail(&cuda->driver, why, "cuMemcpyDtoD_v2", result);
+}
+
+static Status memory_left(RtDevice *device, uint64_t *bytes, Text *why) {
+    CuResult result;
+    size_t left = 0, whole;
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
+    if (result) return rt_cuda_fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
+    result = cuda->driver.memory_left(&left, &whole);
+    rt_cuda_leave(cuda);
+    *bytes = left;
+    return rt_cuda_fail(&cuda->driver, why, "cuMemGetInfo_v2", result);
+}
+
 static Status synchronize(RtDevice *device, Text *why) {
     CuResult result;
-    CudaDevice *cuda = enter(device, &result);
-    if (result) return fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
+    CudaDevice *cuda = rt_cuda_enter(device, &result);
+    if (result) return rt_cuda_fail(&cuda->driver, why, "cuCtxPushCurrent_v2", result);
     result = cuda->driver.context_synchronize();
-    leave(cuda);
-    return fail(&cuda->driver, why, "cuCtxSynchronize", result);
+    rt_cuda_leave(cuda);
+    return rt_cuda_fail(&cuda->driver, why, "cuCtxSynchronize", result);
 }
 
 /* ---- opening ---- */
@@ -309,7 +320,16 @@ static void close_device(RtDevice *device) {
     free(cuda);
 }
 
+/* 256 threads, one access of 16 bytes each and no hints: of the copies tried on an H200 this one is the fastest, 4277
+ * GB/s on 2 GB where cudaMemcpyAsync has 4270, 4 accesses a thread 4124 and streaming hints 3921. */
+static const char copy_text[] = "extern \"C\" __global__ void __launch_bounds__(256)\n"
+                                "ng_copy(uint4 *__restrict__ to, const uint4 *__restrict__ from, long long count) {\n"
+                                "    const long long i = (long long)blockIdx.x * 256 + threadIdx.x;\n"
+                                "    if (i < count) to[i] = from[i];\n"
+                                "}\n";
+
 static const RtDeviceOps cuda_ops = {.name = "cuda",
+                                     .copy_text = copy_text,
                                      .build = build,
                                      .module_free = module_free,
                                      .kernel = kernel,
@@ -319,7 +339,12 @@ static const RtDeviceOps cuda_ops = {.name = "cuda",
                                      .release = release,
                                      .copy_in = copy_in,
                                      .copy_out = copy_out,
+                                     .copy_within = copy_within,
+                                     .memory_left = memory_left,
                                      .synchronize = synchronize,
+                                     .record = rt_cuda_record,
+                                     .tape_free = rt_cuda_tape_free,
+                                     .play = rt_cuda_play,
                                      .close = close_device};
 
 /* Measured rates of this very GPU where they are known; else 88 % of what its memory clock and bus width make, the
@@ -357,12 +382,12 @@ static CuResult read_target(const CudaDriver *driver, CuDevice handle, Target *t
 static Status find_device(const CudaDriver *driver, int ordinal, CuDevice *handle, Text *why) {
     int count = 0;
     CuResult result = driver->device_count(&count);
-    if (result) return fail(driver, why, "cuDeviceGetCount", result);
+    if (result) return rt_cuda_fail(driver, why, "cuDeviceGetCount", result);
     if (ordinal < 0 || ordinal >= count) {
         rt_say(why, "there is no GPU %d: the driver finds %d", ordinal, count);
         return STATUS_NO_DEVICE;
     }
-    return fail(driver, why, "cuDeviceGet", driver->device_get(handle, ordinal));
+    return rt_cuda_fail(driver, why, "cuDeviceGet", driver->device_get(handle, ordinal));
 }
 
 int rt_cuda_count(void) {
@@ -379,8 +404,9 @@ Status rt_cuda_query(int ordinal, Target *target, char name[128], uint64_t *memo
     *target = (Target){0};
     Status status = rt_cuda_driver(&driver, why);
     if (!status) status = find_device(&driver, ordinal, &handle, why);
-    if (!status) status = fail(&driver, why, "cuDeviceGetAttribute", read_target(&driver, handle, target, name));
-    if (!status) status = fail(&driver, why, "cuDeviceTotalMem_v2", driver.device_memory(&bytes, handle));
+    if (!status)
+        status = rt_cuda_fail(&driver, why, "cuDeviceGetAttribute", read_target(&driver, handle, target, name));
+    if (!status) status = rt_cuda_fail(&driver, why, "cuDeviceTotalMem_v2", driver.device_memory(&bytes, handle));
     *memory_bytes = bytes;
     return status;
 }
@@ -393,11 +419,11 @@ Status rt_cuda_open(int ordinal, RtDevice **device, Text *why) {
     Status status = rt_cuda_driver(&cuda->driver, why);
     if (!status) status = find_device(&cuda->driver, ordinal, &cuda->handle, why);
     if (!status)
-        status = fail(&cuda->driver, why, "cuDeviceGetAttribute",
-                      read_target(&cuda->driver, cuda->handle, &cuda->device.target, cuda->name));
+        status = rt_cuda_fail(&cuda->driver, why, "cuDeviceGetAttribute",
+                              read_target(&cuda->driver, cuda->handle, &cuda->device.target, cuda->name));
     if (!status)
-        status = fail(&cuda->driver, why, "cuDevicePrimaryCtxRetain",
-                      cuda->driver.primary_retain(&cuda->context, cuda->handle));
+        status = rt_cuda_fail(&cuda->driver, why, "cuDevicePrimaryCtxRetain",
+                              cuda->driver.primary_retain(&cuda->context, cuda->handle));
     if (status) {
         free(cuda);
         return status;

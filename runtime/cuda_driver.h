@@ -13,6 +13,9 @@ typedef struct CuContext_ *CuContext;
 typedef struct CuModule_ *CuModule;
 typedef struct CuFunction_ *CuFunction;
 typedef struct CuStream_ *CuStream;
+typedef struct CuEvent_ *CuEvent;
+typedef struct CuGraph_ *CuGraph;
+typedef struct CuGraphExec_ *CuGraphExec;
 
 enum { /* CUdevice_attribute */
        CU_CLOCK_KHZ_MEMORY = 36,
@@ -31,6 +34,11 @@ enum { /* CUfunction_attribute */
        CU_FUNC_LOCAL_BYTES = 3,
        CU_FUNC_REGISTERS = 4,
        CU_FUNC_MAX_DYNAMIC_SHARED = 8
+};
+
+enum {
+    CU_STREAM_NON_BLOCKING = 1,
+    CU_CAPTURE_THREAD_LOCAL = 1 /* CUstreamCaptureMode: what other threads do meanwhile is theirs */
 };
 
 /* X(field, name in the library, parameters) */
@@ -57,6 +65,21 @@ enum { /* CUfunction_attribute */
     X(memory_free, "cuMemFree_v2", (CuPointer memory))                                                                 \
     X(copy_in, "cuMemcpyHtoD_v2", (CuPointer to, const void *from, size_t bytes))                                      \
     X(copy_out, "cuMemcpyDtoH_v2", (void *to, CuPointer from, size_t bytes))                                           \
+    X(copy_within, "cuMemcpyDtoD_v2", (CuPointer to, CuPointer from, size_t bytes))                                    \
+    X(memory_left, "cuMemGetInfo_v2", (size_t * left, size_t * whole))                                                 \
+    X(stream_create, "cuStreamCreate", (CuStream * stream, unsigned flags))                                            \
+    X(stream_destroy, "cuStreamDestroy_v2", (CuStream stream))                                                         \
+    X(stream_synchronize, "cuStreamSynchronize", (CuStream stream))                                                    \
+    X(capture_begin, "cuStreamBeginCapture_v2", (CuStream stream, int mode))                                           \
+    X(capture_end, "cuStreamEndCapture", (CuStream stream, CuGraph * graph))                                           \
+    X(graph_destroy, "cuGraphDestroy", (CuGraph graph))                                                                \
+    X(graph_instantiate, "cuGraphInstantiateWithFlags", (CuGraphExec * exec, CuGraph graph, unsigned long long flags)) \
+    X(graph_launch, "cuGraphLaunch", (CuGraphExec exec, CuStream stream))                                              \
+    X(exec_destroy, "cuGraphExecDestroy", (CuGraphExec exec))                                                          \
+    X(event_create, "cuEventCreate", (CuEvent * event, unsigned flags))                                                \
+    X(event_destroy, "cuEventDestroy_v2", (CuEvent event))                                                             \
+    X(event_record, "cuEventRecord", (CuEvent event, CuStream stream))                                                 \
+    X(event_milliseconds, "cuEventElapsedTime", (float *milliseconds, CuEvent start, CuEvent stop))                    \
     X(launch, "cuLaunchKernel",                                                                                        \
       (CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,     \
        unsigned block_z, unsigned shared_bytes, CuStream stream, void **params, void **extra))

@@ -1,4 +1,5 @@
-/* What the devices and the layers above them share: messages, symbols of libraries, work spread over the cores. */
+/* What the devices and the layers above them share: messages, symbols of libraries, memory that goes with a job, work
+ * spread over the cores. */
 #include "runtime/device.h"
 
 #include <dlfcn.h>
@@ -26,6 +27,25 @@ double rt_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+typedef struct Held {
+    RtDevice *device;
+    void *memory;
+} Held;
+
+static void release_held(void *object) {
+    Held *held = object;
+    if (held->memory) held->device->ops->release(held->device, held->memory);
+}
+
+Status rt_device_memory(Job *job, RtDevice *device, size_t bytes, void **memory, Text *why) {
+    Held *held = IR_NEW(job, Held);
+    held->device = device;
+    ir_job_defer(job, release_held, held); /* before there is any, since this may leave the job */
+    Status status = device->ops->alloc(device, bytes, &held->memory, why);
+    if (!status) *memory = held->memory;
+    return status;
 }
 
 enum { MOST_THREADS = 64 };

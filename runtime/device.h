@@ -12,6 +12,7 @@
 typedef struct RtDevice RtDevice;
 typedef struct RtModule RtModule;
 typedef struct RtKernel RtKernel;
+typedef struct RtTape RtTape; /* work that was recorded, to be played again and again */
 
 /* Adds to why; nothing where it is NULL. */
 void rt_say(Text *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -19,6 +20,8 @@ void rt_say(Text *why, const char *format, ...) __attribute__((format(printf, 2,
  * cast from an object pointer to a function pointer. */
 bool rt_symbol(void *library, const char *name, void *function);
 double rt_now(void); /* seconds since some start; never runs backwards */
+/* Memory of the device, released with the job. */
+Status rt_device_memory(Job *job, RtDevice *device, size_t bytes, void **memory, Text *why);
 /* work(state, i) for every i below count, spread over as many threads as there are cores, this one included. */
 void rt_parallel(uint32_t count, void (*work)(void *state, uint32_t index), void *state);
 
@@ -49,8 +52,14 @@ typedef struct RtHostOptions {
     int workers; /* operating-system threads that blocks spread over; 0: one a core */
 } RtHostOptions;
 
+/* Enqueues work on the stream, by launches alone. Without words: it runs where nothing may be allocated. */
+typedef Status (*RtEnqueue)(void *state, void *stream);
+
 typedef struct RtDeviceOps {
     const char *name; /* "cuda", "host" */
+    /* The yardstick of bandwidth, as a device text: ng_copy(to, from, count of 16 bytes) in CTAs of 256 threads, one
+     * access each. NULL: copy_within is one, and times say nothing of how fast kernels are. */
+    const char *copy_text;
     /* Compiles all texts, in parallel, and loads them. Job: for messages and scratch. log: the compiler's words. */
     Status (*build)(RtDevice *device, const Source *const *sources, uint32_t count, RtModule **modules, Text *why);
     void (*module_free)(RtDevice *device, RtModule *module);
@@ -63,7 +72,15 @@ typedef struct RtDeviceOps {
     void (*release)(RtDevice *device, void *memory);
     Status (*copy_in)(RtDevice *device, void *to, const void *from, size_t bytes, Text *why);
     Status (*copy_out)(RtDevice *device, void *to, const void *from, size_t bytes, Text *why);
+    Status (*copy_within)(RtDevice *device, void *to, const void *from, size_t bytes, Text *why); /* no overlap */
+    Status (*memory_left)(RtDevice *device, uint64_t *bytes, Text *why);
     Status (*synchronize)(RtDevice *device, Text *why);
+    /* What enqueue enqueues, as one piece: a CUDA graph; on the host a call of enqueue each time, so that its state
+     * must live as long as the tape. */
+    Status (*record)(RtDevice *device, RtEnqueue enqueue, void *state, RtTape **tape, Text *why);
+    void (*tape_free)(RtDevice *device, RtTape *tape);
+    /* Plays tapes in order, with nothing between them, and waits. seconds[i]: what the i-th took. */
+    Status (*play)(RtDevice *device, RtTape *const *tapes, uint32_t count, double *seconds, Text *why);
     void (*close)(RtDevice *device);
 } RtDeviceOps;
 

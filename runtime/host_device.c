@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MEMORY_ALIGN 256
 #define MEMORY_BYTE 0xff /* of fresh memory: a NaN in every float type */
@@ -170,6 +171,50 @@ static Status host_copy(RtDevice *device, void *to, const void *from, size_t byt
     return STATUS_OK;
 }
 
+static Status host_memory_left(RtDevice *device, uint64_t *bytes, Text *why) {
+    (void)device, (void)why;
+    const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    *bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    return STATUS_OK;
+}
+
+/* ---- tapes ---- */
+
+struct RtTape {
+    RtEnqueue enqueue;
+    void *state;
+};
+
+static Status host_record(RtDevice *device, RtEnqueue enqueue, void *state, RtTape **tape, Text *why) {
+    (void)device;
+    *tape = malloc(sizeof **tape);
+    if (!*tape) {
+        rt_say(why, "no memory for a tape");
+        return STATUS_SYSTEM;
+    }
+    **tape = (RtTape){enqueue, state};
+    return STATUS_OK;
+}
+
+static void host_tape_free(RtDevice *device, RtTape *tape) {
+    (void)device;
+    free(tape);
+}
+
+static Status host_play(RtDevice *device, RtTape *const *tapes, uint32_t count, double *seconds, Text *why) {
+    (void)device;
+    Status status = STATUS_OK;
+    double start = rt_now();
+    for (uint32_t i = 0; !status && i < count; i++) {
+        status = tapes[i]->enqueue(tapes[i]->state, NULL);
+        const double stop = rt_now();
+        seconds[i] = stop - start;
+        start = stop;
+    }
+    if (status) rt_say(why, "a launch failed");
+    return status;
+}
+
 /* ---- the device ---- */
 
 static void host_close(RtDevice *device) {
@@ -190,7 +235,12 @@ static const RtDeviceOps host_ops = {
     .release = host_release,
     .copy_in = host_copy,
     .copy_out = host_copy,
+    .copy_within = host_copy,
+    .memory_left = host_memory_left,
     .synchronize = host_synchronize,
+    .record = host_record,
+    .tape_free = host_tape_free,
+    .play = host_play,
     .close = host_close,
 };
 

@@ -255,6 +255,44 @@ typedef struct ng_report {
  * and, with verify or not, where a kernel wrote beside its tensors. */
 NG_API ng_status ng_run(ng_program *program, const ng_args *args, int verify, ng_report *report);
 
+/* ---- measuring ---- */
+
+typedef struct ng_measured {               /* of one program, or of the copy */
+    double median, least, low, high, most; /* microseconds a call, of the replays; low, high: the quartiles */
+    double gbs;                            /* ideal_bytes / median; of the copy its own bytes */
+    double share;                          /* of the copy's rate */
+    uint64_t ideal_bytes;                  /* that any plan must move in a call: each input read, each output written */
+    uint64_t moved_bytes;                  /* that this one does */
+    uint32_t calls;                        /* a replay */
+} ng_measured;
+
+typedef struct ng_bench_options {
+    size_t size;
+    uint32_t replays;      /* timed ones of each program; 0: 11 */
+    double replay_seconds; /* that a replay takes at least; 0: 0.005 */
+    uint64_t memory_bytes; /* most that all sets may take; 0: 4/5 of what the device has left. Two sets at least */
+} ng_bench_options;
+
+typedef struct ng_bench_report {
+    size_t size;
+    ng_measured *programs; /* the caller's array, one for each program */
+    ng_measured copy;      /* of as many bytes, half of them read and half written */
+    uint32_t replays;
+    uint32_t sets;      /* that calls take in turn */
+    uint64_t set_bytes; /* of the tensors of one */
+    int cold; /* the sets hold more than three times what the L2 does: a call finds nothing of its own there */
+    int real; /* 0: of the host device, whose times say nothing about a GPU */
+} ng_bench_report;
+
+/* Measures programs of one graph and context, each with its own settings, in one run: all tensors, outputs too, lie in
+ * device memory several times, as sets that calls take in turn; many calls are captured as a CUDA graph (on the host
+ * device: called in a loop) and replayed, the programs and a copy of the same bytes by turns. args as of ng_run, whose
+ * inputs, and outputs that accumulate, are copied to the device once; nothing is copied back. Another output may be
+ * NULL, or of any contents; it shares its inplace input's memory where it has that input's pointer (plus the slice's
+ * offset). NG_USAGE: no byte is moved with these dims. */
+NG_API ng_status ng_bench(ng_program *const *programs, uint32_t count, const ng_args *args,
+                          const ng_bench_options *options, ng_bench_report *report, ng_text *why);
+
 /* ---- looking inside ---- */
 
 typedef enum ng_text_kind {

@@ -16,11 +16,6 @@ enum {
     FILL_BYTE = 0xff /* all ones: a NaN in every float dtype */
 };
 
-typedef struct Held { /* device memory, released with the job */
-    RtDevice *device;
-    void *memory;
-} Held;
-
 typedef struct Region {
     char *start, *stop; /* host */
     char *device;       /* where start is */
@@ -43,21 +38,6 @@ typedef struct Run {
     uint32_t *region_of; /* of each tensor; IR_NONE where it has no elements */
     double step_start;
 } Run;
-
-static void release_held(void *object) {
-    Held *held = object;
-    held->device->ops->release(held->device, held->memory);
-}
-
-static Status take_memory(Job *job, RtDevice *device, size_t bytes, char **memory, Text *why) {
-    Held *held = IR_NEW(job, Held);
-    held->device = device;
-    Status status = device->ops->alloc(device, bytes, &held->memory, why);
-    if (status) return status;
-    ir_job_defer(job, release_held, held);
-    *memory = held->memory;
-    return STATUS_OK;
-}
 
 static Status fill(Job *job, Run *run, char *memory, size_t bytes) {
     RtDevice *device = run->program->device;
@@ -121,8 +101,10 @@ static Status copy_in(Job *job, Run *run) {
     for (uint32_t r = 0; !status && r < run->regions.count; r++) {
         Region *region = &run->regions.at[r];
         const size_t lead = (uintptr_t)region->start % BOUNDARY, bytes = (size_t)(region->stop - region->start);
-        status = take_memory(job, device, GUARD_BYTES + lead + bytes + GUARD_BYTES, &region->memory, &run->why);
+        void *memory;
+        status = rt_device_memory(job, device, GUARD_BYTES + lead + bytes + GUARD_BYTES, &memory, &run->why);
         if (status) return status;
+        region->memory = memory;
         region->device = region->memory + GUARD_BYTES + lead;
         status = device->ops->copy_in(device, region->device, region->start, bytes, &run->why);
         if (!status) status = fill(job, run, region->memory, (size_t)(region->device - region->memory));
@@ -214,9 +196,9 @@ static Status launch(Job *job, Run *run) {
         const Region *region = &run->regions.at[run->region_of[t]];
         tensors[t] = region->device + ((char *)run->args->tensors[t] - region->start);
     }
-    char *workspace = NULL;
+    void *workspace = NULL;
     const size_t bytes = (size_t)run->scratch.workspace_bytes;
-    Status status = bytes ? take_memory(job, device, bytes, &workspace, &run->why) : STATUS_OK;
+    Status status = bytes ? rt_device_memory(job, device, bytes, &workspace, &run->why) : STATUS_OK;
     /* its contents are arbitrary: a kernel that reads what it did not write should show */
     if (!status && run->verify && bytes) status = fill(job, run, workspace, bytes);
     if (!status) status = device->ops->synchronize(device, &run->why);

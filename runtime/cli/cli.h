@@ -101,6 +101,8 @@ typedef struct Opened {
     ng_context *context;
     ng_program *program;
     ng_program_facts facts;
+    char *text; /* of the graph file */
+    size_t count;
 } Opened;
 ng_context *cli_context(Cli *cli, bool launches);
 int cli_arch(Cli *cli); /* of --arch; 0: not given */
@@ -110,6 +112,9 @@ Opened cli_open(Cli *cli, ng_context *context, const char *last_pass);
  * instead; returns the status of the first, with its words in *why. */
 ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
                   ng_text *why);
+/* Compiles the same graph with the same options and one --set more, to be freed; a failure is the caller's to tell. */
+ng_status cli_vary(Cli *cli, const Opened *opened, const char *knob, const char *value, ng_program **program,
+                   ng_text *why);
 void cli_close(Opened *opened);
 ng_text cli_text(Cli *cli, const Opened *opened, ng_text_kind kind, const char *pass);
 ng_arg cli_arg(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index);

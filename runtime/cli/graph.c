@@ -98,12 +98,9 @@ static void refuse_binary(Cli *cli, const char *path, const char *bytes, size_t 
              cli->verb->run == cli_run ? ", and tensors come by --inputs=FILE" : "");
 }
 
-ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
-                  ng_text *why) {
+/* The options of the command line as the library takes them; `sets` has room for one more. */
+static ng_compile_options compile_options(Cli *cli, const char *last_pass) {
     const char *path = cli->operands[0];
-    size_t count;
-    char *text = cli_read_file(cli, path, MAX_GRAPH, &count);
-    refuse_binary(cli, path, text, count);
     ng_compile_options options = {
         .size = sizeof options,
         .name = strcmp(path, "-") ? path : "<stdin>",
@@ -112,19 +109,40 @@ ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const ch
         .warnings_are_errors = cli_has(cli, OPTION_WERROR),
         .last_pass = last_pass,
     };
-    ng_setting *defines = cli_settings(cli, OPTION_DEFINE, &options.define_count);
-    ng_setting *hints = cli_settings(cli, OPTION_HINT, &options.hint_count);
-    ng_setting *fixes = cli_settings(cli, OPTION_FIX, &options.fix_count);
-    ng_setting *sets = cli_settings(cli, OPTION_SET, &options.set_count);
-    options.defines = defines, options.hints = hints, options.fixes = fixes, options.sets = sets;
+    options.defines = cli_settings(cli, OPTION_DEFINE, &options.define_count);
+    options.hints = cli_settings(cli, OPTION_HINT, &options.hint_count);
+    options.fixes = cli_settings(cli, OPTION_FIX, &options.fix_count);
+    options.sets = cli_settings(cli, OPTION_SET, &options.set_count);
+    return options;
+}
+
+static void free_settings(const ng_setting *settings, size_t count) {
+    for (size_t k = 0; k < count; k++) free((char *)(uintptr_t)settings[k].name);
+    free((ng_setting *)(uintptr_t)settings);
+}
+
+static void free_options(ng_compile_options *options) {
+    free_settings(options->defines, options->define_count);
+    free_settings(options->hints, options->hint_count);
+    free_settings(options->fixes, options->fix_count);
+    free_settings(options->sets, options->set_count);
+}
+
+ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
+                  ng_text *why) {
+    const char *path = cli->operands[0];
     *opened = (Opened){.context = context, .facts = {.size = sizeof opened->facts}};
+    opened->text = cli_read_file(cli, path, MAX_GRAPH, &opened->count);
+    refuse_binary(cli, path, opened->text, opened->count);
+    ng_compile_options options = compile_options(cli, last_pass);
     ng_text words = {0};
-    ng_status first = ng_compile(context, text, count, &options, &opened->program, &words), status = first;
+    ng_status first = ng_compile(context, opened->text, opened->count, &options, &opened->program, &words),
+              status = first;
     if (first != NG_OK && first != NG_REJECTED && first != NG_USAGE && else_pass) {
         *why = words;
         words = (ng_text){0};
         options.last_pass = else_pass;
-        status = ng_compile(context, text, count, &options, &opened->program, &words);
+        status = ng_compile(context, opened->text, opened->count, &options, &opened->program, &words);
     }
     if (status != NG_OK) cli_fail_why(cli, status, &words);
     if (words.count) {
@@ -132,16 +150,20 @@ ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const ch
         if (cli->json) cJSON_AddStringToObject(cli->json, "warnings", words.bytes);
     }
     ng_text_free(&words);
-    free(text);
-    ng_setting *const lists[] = {defines, hints, fixes, sets};
-    const size_t counts[] = {options.define_count, options.hint_count, options.fix_count, options.set_count};
-    for (int i = 0; i < 4; i++) {
-        for (size_t k = 0; k < counts[i]; k++) free((char *)(uintptr_t)lists[i][k].name);
-        free(lists[i]);
-    }
+    free_options(&options);
     ng_program_query(opened->program, &opened->facts);
     if (cli_has(cli, OPTION_TIME_PASSES)) show_times(cli, opened);
     return first;
+}
+
+ng_status cli_vary(Cli *cli, const Opened *opened, const char *knob, const char *value, ng_program **program,
+                   ng_text *why) {
+    ng_compile_options options = compile_options(cli, NULL);
+    ng_setting *sets = (ng_setting *)(uintptr_t)options.sets;
+    sets[options.set_count++] = (ng_setting){cli_copy(knob), value}; /* the last one holds */
+    const ng_status status = ng_compile(opened->context, opened->text, opened->count, &options, program, why);
+    free_options(&options);
+    return status;
 }
 
 Opened cli_open(Cli *cli, ng_context *context, const char *last_pass) {
@@ -154,6 +176,7 @@ Opened cli_open(Cli *cli, ng_context *context, const char *last_pass) {
 void cli_close(Opened *opened) {
     ng_program_free(opened->program);
     ng_context_free(opened->context);
+    free(opened->text);
     *opened = (Opened){0};
 }
 

@@ -87,9 +87,11 @@ static bool is_option(const Cli *cli, const char *argument) {
     return false;
 }
 
-/* Of an option that takes NAME=VALUE. */
+/* Of an option that takes NAME=VALUE and nothing else. */
 static void require_pair(Cli *cli, const Option *option, const char *text) {
-    if (!strchr(option->value, '=') || (strchr(text, '=') && *text != '=')) return;
+    const char *equals = strchr(option->value, '=');
+    const bool may = !equals || equals[-1] == '[' || strchr(option->value, '|');
+    if (may || (strchr(text, '=') && *text != '=')) return;
     cli_fail(cli, NG_USAGE, "%s %s: expected %s", option->spelling, text, option->value);
 }
 

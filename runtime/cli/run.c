@@ -39,7 +39,7 @@ static ng_status launch(Run *run, bool verify) {
     return status;
 }
 
-static void release(Run *run) {
+void run_release(Run *run) {
     for (uint32_t i = 0; i < run->opened.facts.inputs; i++) free(run->inputs[i].memory);
     for (uint32_t i = 0; i < run->opened.facts.outputs; i++) free(run->outputs[i].memory);
     for (size_t i = 0; i < run->file_count; i++) {
@@ -86,6 +86,6 @@ int cli_run(Cli *cli) {
     if (status != NG_OK && run.report.why.count) cli_diagnose(cli, run.report.why.bytes, run.report.why.count);
     if (expect && !run_expect(cli, &run, expect)) status = NG_CHECK_FAILED;
     if (outputs) write_outputs(cli, &run, outputs);
-    release(&run);
+    run_release(&run);
     return (int)status;
 }

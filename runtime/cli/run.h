@@ -1,4 +1,4 @@
-/* What the parts of `normgen run` share. */
+/* What the parts of `normgen run` and `normgen bench` share. */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
@@ -23,6 +23,9 @@ typedef struct Run {
 /* run_inputs.c: files, dims, scalars and tensors, from the options */
 void run_prepare(Cli *cli, Run *run);
 StFile *run_file(Cli *cli, Run *run, const char *path);
+
+/* run.c */
+void run_release(Run *run);
 
 /* run_report.c */
 void run_describe(Cli *cli, const Run *run); /* device, arch, dims, compile time, inputs */

@@ -25,6 +25,17 @@ static void for_each_run(const Tensor *tensor, void (*visit)(void *state, int64_
     }
 }
 
+/* Row-major order without gaps. */
+static bool is_dense(const Tensor *tensor) {
+    bool dense = true;
+    int64_t step = 1;
+    for (int axis = tensor->arg.rank - 1; axis >= 0; axis--) {
+        dense &= tensor->stride[axis] == step || tensor->extent[axis] == 1;
+        step *= tensor->extent[axis];
+    }
+    return dense;
+}
+
 static int64_t last_stride(const Tensor *tensor) { return tensor->arg.rank ? tensor->stride[tensor->arg.rank - 1] : 1; }
 
 void cli_tensor_make(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index, const int64_t *dims,
@@ -94,7 +105,16 @@ static void fill_run(void *state, int64_t offset, uint64_t done, int64_t count) 
 void cli_tensor_random(Tensor *tensor, uint64_t seed) {
     uint64_t stream = mix(seed + 0x9e3779b97f4a7c15u);
     for (const char *at = tensor->arg.name; *at; at++) stream = mix(stream ^ (unsigned char)*at);
-    for_each_run(tensor, fill_run, &(Random){tensor, stream});
+    Random random = {tensor, stream};
+    if (!is_dense(tensor) || tensor->elements <= CLI_RANDOM_PERIOD) {
+        for_each_run(tensor, fill_run, &random);
+        return;
+    }
+    const size_t element = ng_dtype_bytes(tensor->arg.dtype), period = CLI_RANDOM_PERIOD * element;
+    const size_t all = tensor->elements * element; /* copies are ten times as fast as numbers */
+    fill_run(&random, 0, 0, CLI_RANDOM_PERIOD);
+    for (size_t done = period; done < all; done += period)
+        memcpy(tensor->first + done, tensor->first, all - done < period ? all - done : period);
 }
 
 /* ---- copies ---- */
@@ -143,14 +163,8 @@ void cli_tensor_copy_in(Cli *cli, Tensor *tensor) {
 }
 
 const unsigned char *cli_tensor_dense(const Tensor *tensor, unsigned char **owned) {
-    bool dense = true;
-    int64_t step = 1;
     *owned = NULL;
-    for (int axis = tensor->arg.rank - 1; axis >= 0; axis--) {
-        dense &= tensor->stride[axis] == step || tensor->extent[axis] == 1;
-        step *= tensor->extent[axis];
-    }
-    if (dense || !tensor->elements) return tensor->first;
+    if (is_dense(tensor) || !tensor->elements) return tensor->first;
     *owned = cli_alloc(tensor->elements, ng_dtype_bytes(tensor->arg.dtype));
     for_each_run(tensor, copy_run, &(Copy){tensor, *owned, false});
     return *owned;

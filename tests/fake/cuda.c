@@ -9,16 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct FakeCuda {
-    int calls, fail_at; /* the call that fails, and no other; 0: none */
-    int retained, modules, memories, launches;
-    void *stack[16]; /* of current contexts */
-    int depth, deepest;
-    int shared_bytes; /* last set */
-    unsigned grid, block;
-} FakeCuda;
+#include "cuda.h"
 
 FakeCuda fake_cuda;
+
+/* What a graph holds. */
+typedef struct Work {
+    int kernels;
+    double us;
+} Work;
 
 /* Counts a call; 2 is CUDA_ERROR_OUT_OF_MEMORY. */
 #define CALL                                                                                                           \
@@ -43,9 +42,10 @@ FAKE(cuDeviceGet, (int *device, int ordinal), *device = ordinal)
 FAKE(cuDeviceGetName, (char *name, int bytes, int device), (void)device; memset(name, 0, (size_t)bytes);
      memcpy(name, "fake", 4))
 FAKE(cuDeviceTotalMem_v2, (size_t * bytes, int device), (void)device; *bytes = 1 << 30)
-/* An sm_90 in what planning asks for: 132 SMs, 228 KiB of shared memory and 65536 registers each. */
+/* An sm_90 in what planning asks for, but with an L2 of 1 MiB: 132 SMs, 228 KiB of shared memory and 65536 registers
+ * each. */
 static int attribute_of(int attribute) {
-    static const int known[][2] = {{75, 9}, {76, 0}, {16, 132}, {81, 233472}, {82, 65536}, {97, 232448}};
+    static const int known[][2] = {{75, 9}, {76, 0}, {16, 132}, {81, 233472}, {82, 65536}, {38, 1 << 20}, {97, 232448}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i][0] == attribute) return known[i][1];
     return 100;
@@ -102,7 +102,43 @@ FAKE(cuLaunchKernel,
       unsigned shared_bytes, void *stream, void **params, void **extra),
      (void)function;
      (void)y, (void)z, (void)block_y, (void)block_z, (void)shared_bytes, (void)stream, (void)params, (void)extra;
-     fake_cuda.grid = x; fake_cuda.block = block_x; fake_cuda.launches++)
+     fake_cuda.grid = x; fake_cuda.block = block_x; fake_cuda.launches++;
+     fake_cuda.us += fake_cuda.kernel_us + fake_cuda.cta_us * x)
+FAKE(cuMemcpyDtoD_v2, (unsigned long long to, unsigned long long from, size_t bytes),
+     memcpy((void *)to, (void *)from, bytes))
+FAKE(cuMemGetInfo_v2, (size_t * left, size_t *whole), *left = 1 << 29; *whole = 1 << 30)
+
+/* ---- streams, graphs, events: a graph is the time that its kernels take, which passes when it is launched ---- */
+
+FAKE(cuStreamCreate, (void **stream, unsigned flags), (void)flags; *stream = &fake_cuda; fake_cuda.streams++)
+FAKE(cuStreamSynchronize, (void *stream), (void)stream)
+FAKE(cuStreamBeginCapture_v2, (void *stream, int mode), (void)stream; (void)mode;
+     fake_cuda.captured = fake_cuda.launches; fake_cuda.us = 0)
+FAKE(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags), (void)flags;
+     *exec = malloc(sizeof(Work)); memcpy(*exec, graph, sizeof(Work)); fake_cuda.execs++)
+FAKE(cuGraphLaunch, (void *exec, void *stream), (void)stream; fake_cuda.replayed += ((Work *)exec)->kernels;
+     fake_cuda.clock += ((Work *)exec)->us)
+FAKE(cuEventCreate, (void **event, unsigned flags), (void)flags; *event = &fake_cuda.times[fake_cuda.events++])
+FAKE(cuEventRecord, (void *event, void *stream), (void)stream; *(double *)event = fake_cuda.clock)
+FAKE(cuEventElapsedTime, (float *milliseconds, void *start, void *stop),
+     *milliseconds = (float)((*(double *)stop - *(double *)start) * 1e-3))
+
+/* Makes no graph where it fails; the capture has ended then too. */
+FAKE(cuStreamEndCapture, (void *stream, void **graph), (void)stream; Work *made = malloc(sizeof *made);
+     *made = (Work){fake_cuda.launches - fake_cuda.captured, fake_cuda.us}; *graph = made; fake_cuda.graphs++)
+
+/* What gives back never fails: a test counts what lives. */
+#define GIVE_BACK(name, object, counter, ...)                                                                          \
+    int name(void *object);                                                                                            \
+    int name(void *object) {                                                                                           \
+        __VA_ARGS__;                                                                                                   \
+        fake_cuda.counter--;                                                                                           \
+        return 0;                                                                                                      \
+    }
+GIVE_BACK(cuStreamDestroy_v2, stream, streams, (void)stream)
+GIVE_BACK(cuEventDestroy_v2, event, events, (void)event)
+GIVE_BACK(cuGraphDestroy, graph, graphs, free(graph))
+GIVE_BACK(cuGraphExecDestroy, exec, execs, free(exec))
 
 /* Popping, unloading and freeing never fail here: a test counts them. */
 int cuCtxPopCurrent_v2(void **context);

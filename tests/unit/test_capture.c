@@ -12,8 +12,6 @@
 #include "runtime/cuda_driver.h"
 #include "runtime/normgen.h"
 
-typedef struct CuGraph_ *CuGraph;
-typedef struct CuGraphExec_ *CuGraphExec;
 
 /* X(field, name, parameters): what only this test needs of the driver */
 #define CAPTURE_FUNCTIONS(X)                                                                                           \

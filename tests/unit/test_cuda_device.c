@@ -1,5 +1,6 @@
 /* The cuda device on a driver that only counts (tests/fake/cuda.c): contexts are pushed and popped in pairs, everything
- * taken is given back, kernels are loaded with their attributes before a launch, and each call of the driver may fail.
+ * taken is given back, kernels are loaded with their attributes before a launch, tapes are captured once and timed, and
+ * each call of the driver may fail.
  * Needs NVRTC and a C compiler; skipped without. What real kernels do is for a GPU to show. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,46 +9,9 @@
 #include <cmocka.h>
 
 #include "runtime/device.h"
+#include "tests/support/fake_cuda.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-typedef struct FakeCuda { /* as in tests/fake/cuda.c */
-    int calls, fail_at;
-    int retained, modules, memories, launches;
-    void *stack[16];
-    int depth, deepest;
-    int shared_bytes;
-    unsigned grid, block;
-} FakeCuda;
-
-/* NVRTC looks for a driver when it first compiles; what it finds must not be the fake one, which lacks what it calls.
- */
-static bool warm_nvrtc(Job *job) {
-    char *bytes = NULL;
-    size_t count;
-    Text why = ir_text(job);
-    Status status =
-        rt_nvrtc_compile(&(Source){.device_text = "", .device_count = 0}, 90, RT_CUBIN, &bytes, &count, &why);
-    free(bytes);
-    return status == STATUS_OK;
-}
-
-static FakeCuda *load_fake(void) {
-    const char *build = getenv("BUILD"), *cc = getenv("CC");
-    char *command = NULL, *path = NULL;
-    assert_true(asprintf(&path, "%s/fake/libcuda.so.1", build ? build : "build") > 0);
-    assert_true(asprintf(&command,
-                         "mkdir -p %s/fake && %s -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o %s tests/fake/cuda.c",
-                         build ? build : "build", cc ? cc : "cc", path) > 0);
-    const int built = system(command);
-    void *library = built ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    free(command);
-    free(path);
-    return library ? dlsym(library, "fake_cuda") : NULL;
-}
 
 typedef struct Use {
     RtDevice *device;
@@ -56,7 +20,27 @@ typedef struct Use {
     RtFacts facts;
     void *memory;
     char back[5];
+    RtTape *tape;
+    double seconds[2];
+    bool refuse; /* what is to be recorded */
 } Use;
+
+/* Three launches. */
+static Status enqueue(void *state, void *stream) {
+    const Use *use = state;
+    void *params[] = {(void *)(uintptr_t)&use->memory};
+    const RtLaunch launch = {.kernel = use->kernel, .blocks = 7, .threads = 64, .params = params, .stream = stream};
+    Status status = STATUS_OK;
+    for (int i = 0; !status && i < 3; i++) status = use->device->ops->launch(use->device, &launch, NULL);
+    return use->refuse ? STATUS_LAUNCH : status;
+}
+
+static Status play_tape(Use *use, Text *why) {
+    const RtDeviceOps *ops = use->device->ops;
+    Status status = ops->record(use->device, enqueue, use, &use->tape, why);
+    RtTape *twice[] = {use->tape, use->tape};
+    return status ? status : ops->play(use->device, twice, 2, use->seconds, why);
+}
 
 /* All that the library asks of a device, until something fails. */
 static Status use_device(Use *use, Text *why) {
@@ -85,12 +69,17 @@ static Status use_device(Use *use, Text *why) {
     const RtLaunch launch = {.kernel = use->kernel, .blocks = 7, .threads = 64, .params = params};
     if (!status) status = ops->launch(use->device, &launch, why);
     if (!status) status = ops->synchronize(use->device, why);
-    if (!status) status = ops->copy_out(use->device, use->back, use->memory, 5, why);
-    return status;
+    if (!status) status = ops->copy_within(use->device, (char *)use->memory + 50, use->memory, 5, why);
+    if (!status) status = ops->copy_out(use->device, use->back, (char *)use->memory + 50, 5, why);
+    uint64_t left = 0;
+    if (!status) status = ops->memory_left(use->device, &left, why);
+    if (!status) assert_true(left > 0);
+    return status ? status : play_tape(use, why);
 }
 
 static void give_back(Use *use) {
     if (!use->device) return;
+    use->device->ops->tape_free(use->device, use->tape);
     if (use->memory) use->device->ops->release(use->device, use->memory);
     if (use->module) use->device->ops->module_free(use->device, use->module);
     if (use->nothing) use->device->ops->module_free(use->device, use->nothing);
@@ -99,8 +88,9 @@ static void give_back(Use *use) {
 
 static void test_use(void **state) {
     Job *job = *state;
-    FakeCuda *fake = warm_nvrtc(job) ? load_fake() : NULL;
+    FakeCuda *fake = fake_cuda_load();
     if (!fake) skip();
+    fake->kernel_us = 5;
     fake->stack[fake->depth++] = (void *)0x77; /* the caller's context */
     assert_int_equal(rt_cuda_count(), 1);
     Target target;
@@ -121,16 +111,23 @@ static void test_use(void **state) {
     assert_int_equal(fake->shared_bytes, 70000);
     assert_int_equal(fake->grid, 7);
     assert_int_equal(fake->block, 64);
-    assert_int_equal(fake->launches, 1);
+    assert_int_equal(fake->launches, 1 + 3); /* those of the tape only once, however often it is played */
+    assert_int_equal(fake->replayed, 2 * 3);
+    for (int i = 0; i < 2; i++) assert_true(use.seconds[i] > 14.9e-6 && use.seconds[i] < 15.1e-6);
+    RtTape *refused = NULL;
+    use.refuse = true;
+    assert_int_equal(use.device->ops->record(use.device, enqueue, &use, &refused, &why), STATUS_LAUNCH);
+    assert_null(refused);
+    assert_non_null(strstr(ir_text_string(&why), "while it was captured"));
     assert_int_equal(fake->modules, 3); /* each kernel was compiled on its own, and the text that has none */
-    assert_int_equal(fake->deepest, 2);
+    assert_int_equal(fake->deepest, 3); /* what is captured enters once more */
     RtKernel *none;
     assert_int_equal(use.device->ops->kernel(use.device, use.module, "other", 0, &none, &why), STATUS_NOT_COMPILED);
     assert_non_null(strstr(ir_text_string(&why), "kernel other"));
     give_back(&use);
     assert_int_equal(fake->depth, 1);
     assert_ptr_equal(fake->stack[0], (void *)0x77);
-    assert_int_equal(fake->retained + fake->modules + fake->memories, 0);
+    assert_int_equal(fake_cuda_live(fake), 0);
 
     const int calls = fake->calls;
     int failures = 0;
@@ -145,14 +142,15 @@ static void test_use(void **state) {
         fake->fail_at = 0;
         give_back(&use);
         assert_int_equal(fake->depth, 1);
-        assert_int_equal(fake->retained + fake->modules + fake->memories, 0);
+        assert_int_equal(fake_cuda_live(fake), 0);
         assert_int_equal(status == STATUS_OK, last);
         if (last) break;
         failures++;
-        assert_non_null(strstr(ir_text_string(&why), "CUDA_ERROR_FAKE (planted)"));
+        const char *said = ir_text_string(&why);
+        if (!strstr(said, "while it was captured")) assert_non_null(strstr(said, "CUDA_ERROR_FAKE (planted)"));
     }
     print_message("# each of %d driver calls failed once\n", failures);
-    assert_true(failures > 30);
+    assert_true(failures > 60);
 }
 
 static int setup(void **state) {
