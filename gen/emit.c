@@ -39,6 +39,8 @@ static void put_step_line(const Unit *unit, const Step *step, Text *out) {
     else
         ir_text_format(out, "row_threads=%d rows=%d vector=%d chunks=%d", tile->row_threads, tile->rows, tile->vector,
                        tile->chunks);
+    if (tile->stages) ir_text_format(out, " stages=%d", tile->stages);
+    if (tile->part_rows) ir_text_format(out, " part_rows=%d", tile->part_rows);
     if (tile->min_ctas) ir_text_format(out, " min_ctas=%d", tile->min_ctas);
     ir_text_format(out, "; %u phase%s; moves %s bytes\n", step->phase_count, step->phase_count == 1 ? "" : "s",
                    gen_poly_text(out->job, unit->prog, gen_step_bytes(out->job, unit, step)));

@@ -51,9 +51,14 @@ const char *gen_axis_name(Emitter *e, uint32_t axis); /* its index: "row", "c" o
 const char *gen_address(Emitter *e, uint32_t id, bool each_lane);
 /* A row's columns lie at one stride through all its axes: the column's index need not be split for it. */
 bool gen_is_linear(const Emitter *e, uint32_t access);
-bool gen_has_base(const Emitter *e, uint32_t access); /* it has a pointer for its row */
+bool gen_is_constant(const Emitter *e, uint32_t access); /* read-only loads, __restrict__ */
+bool gen_has_base(const Emitter *e, uint32_t access);    /* it has a pointer for its row */
 const char *gen_base_name(Emitter *e, uint32_t access);
-void gen_emit_bases(Emitter *e, Text *out, int indent);
+/* Pointers that hold for a row (all of them, but for row_stream), for all the CTA's rows, for the next rows, or for
+ * what the CTA stores behind its last row, where registers are free again. */
+typedef enum GenBases { BASES_OF_ROW, BASES_OF_CTA, BASES_AHEAD, BASES_OF_PARTS } GenBases;
+void gen_emit_bases_at(Emitter *e, Text *out, int indent, GenBases where);
+void gen_emit_bases(Emitter *e, Text *out, int indent); /* of a row */
 /* The column's index split into those axes that are used; pointwise: the access's; column: the row's. */
 void gen_emit_split(Emitter *e, Text *out, int indent, uint32_t used);
 /* Column: the access's index split into the kept axes. */
@@ -65,6 +70,7 @@ const char *gen_left(Emitter *e); /* elements from this access's first to the ro
 /* The kernels of one step: a function of both variants, and an entry for each. */
 void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *out);
 
+const char *gen_chunk_index(const Emitter *e);           /* of kept arrays, in the lanes' loop */
 const char *gen_load_text(Emitter *e, const Stmt *load); /* a pack */
 const char *gen_pack_type(Emitter *e, const Stmt *load);
 const char *gen_row_condition(Emitter *e, const Stmt *load); /* of its being there; NULL: always */
@@ -80,7 +86,9 @@ void gen_emit_reduce(Emitter *e, Text *out, int indent, uint32_t id); /* what an
 void gen_emit_pair_lanes(Emitter *e, Text *out, int indent);          /* an access's elements, for pairs */
 void gen_emit_pair_adds(Emitter *e, Text *out, int indent);           /* what an access adds to pairs */
 void gen_emit_combine(Emitter *e, Text *out, int indent);             /* the row's threads */
-uint32_t gen_slots_offset(const Emitter *e, uint32_t id);             /* of a reduction, in shared memory */
+bool gen_has_warp_slots(const Emitter *e);                /* some row's reduction passes through shared memory */
+bool gen_is_for_all_rows(const Emitter *e, uint32_t id);  /* row_stream: accumulated for the CTA's rows */
+uint32_t gen_slots_offset(const Emitter *e, uint32_t id); /* of a reduction, in shared memory */
 
 /* ---- heads and entries (gen/emit_head.c) ---- */
 
@@ -96,6 +104,20 @@ void gen_emit_declarations(Job *job, const Unit *unit, Text *out); /* of every k
 void gen_emit_columns(Emitter *e, Text *out, int indent);        /* this thread's columns, its part of the rows */
 void gen_emit_column_values(Emitter *e, Text *out, int indent);  /* what a phase computes and stores once a column */
 void gen_emit_column_combine(Emitter *e, Text *out, int indent); /* the groups' accumulators */
+
+/* ---- kernels of rows with sums across them (gen/emit_stream.c) ---- */
+
+void gen_emit_share(Emitter *e, Text *out, int indent); /* this CTA's rows */
+void gen_emit_sums(Emitter *e, Text *out, int indent);  /* their accumulators, at their identities */
+void gen_emit_resident_packs(Emitter *e, Text *out, int indent);
+void gen_emit_resident_split(Emitter *e, Text *out, int indent);
+void gen_emit_resident(Emitter *e, Text *out, int indent);
+void gen_emit_ahead(Emitter *e, Text *out, int indent); /* the first rows' loads */
+void gen_emit_next(Emitter *e, Text *out, int indent);  /* what was loaded ahead, and the next rows' loads */
+void gen_emit_spill(Emitter *e, Text *out, int indent); /* the slots' accumulators to shared memory */
+void gen_emit_part_bases(Emitter *e, Text *out, int indent);
+void gen_emit_parts_split(Emitter *e, Text *out, int indent);
+void gen_emit_parts(Emitter *e, Text *out, int indent); /* their sums, stored as the CTA's part */
 
 /* ---- skeletons (gen/emit_skeleton.c) ---- */
 

@@ -9,6 +9,7 @@ static bool is_numbered(const Emitter *e) {
     return e->step->strategy == STRATEGY_POINTWISE || gen_by_columns(e->step->strategy);
 }
 
+static bool is_stream(const Emitter *e) { return e->step->strategy == STRATEGY_ROW_STREAM; }
 static uint32_t inner_count(const Emitter *e) { return (uint32_t)__builtin_popcount(e->inner); }
 
 static bool is_only(uint32_t mask, uint32_t axis) { return mask == (uint32_t)1 << axis; }
@@ -103,6 +104,15 @@ static const char *pointer_sum(Emitter *e, const char *pointer, const Text *term
     return ir_format(e->job, several ? "%s + (%s)" : "%s + %s", pointer, terms->bytes);
 }
 
+/* row_stream keeps what is loaded access by access so: its memory passes for one that may change. */
+bool gen_is_constant(const Emitter *e, uint32_t access) {
+    for (uint32_t i = 0; is_stream(e) && i < e->nest->stmts.count; i++) {
+        const Stmt *stmt = &e->nest->stmts.at[i];
+        if (stmt->op == OP_LOAD && stmt->access == access && e->step->late[i]) return false;
+    }
+    return e->step->forms[access].constant;
+}
+
 bool gen_has_base(const Emitter *e, uint32_t access) {
     return !is_numbered(e) && e->nest->accesses.at[access].index == IR_NONE;
 }
@@ -146,7 +156,18 @@ const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
     return pointer_sum(e, pointer, &terms);
 }
 
-static bool used_by_step(const Emitter *e, uint32_t access) {
+static bool listed(const StmtList *list, uint32_t id) {
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->at[i] == id) return true;
+    return false;
+}
+
+/* Used by a statement of the step whose pointers hold here. */
+static bool used_by_step(const Emitter *e, uint32_t access, GenBases where) {
+    const Access *own = &e->nest->accesses.at[access];
+    const bool of_parts = is_stream(e) && is_slot(e, own);
+    const bool of_cta = is_stream(e) && !of_parts && !(ir_access_domain(e->nest, own) & e->step->parted);
+    if (of_cta != (where == BASES_OF_CTA) || of_parts != (where == BASES_OF_PARTS)) return false;
     for (uint32_t q = 0; q < e->step->phase_count; q++) {
         const Phase *phase = &e->step->phases[q];
         const StmtList *lists[] = {&phase->loads,     &phase->stmts,      &phase->stores,
@@ -154,17 +175,18 @@ static bool used_by_step(const Emitter *e, uint32_t access) {
         for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++)
             for (uint32_t i = 0; i < lists[l]->count; i++) {
                 const Stmt *stmt = &e->nest->stmts.at[lists[l]->at[i]];
-                if (stmt->access == access) return true;
+                const bool ahead = listed(&e->step->ahead, lists[l]->at[i]);
+                if (stmt->access == access && ahead == (where == BASES_AHEAD)) return true;
             }
     }
     return false;
 }
 
 /* Whether kernel text names this row axis: in a pointer, as a value, or in the condition of a store that lacks it. */
-static bool row_axis_used(const Emitter *e, uint32_t axis) {
+static bool row_axis_used(const Emitter *e, uint32_t axis, GenBases where) {
     for (uint32_t i = 0; i < e->nest->accesses.count; i++)
-        if (used_by_step(e, i) && !ir_size_is(e->nest->accesses.at[i].stride[axis], 0)) return true;
-    for (uint32_t i = 0; i < e->nest->stmts.count; i++) {
+        if (used_by_step(e, i, where) && !ir_size_is(e->nest->accesses.at[i].stride[axis], 0)) return true;
+    for (uint32_t i = 0; i < e->nest->stmts.count && where != BASES_AHEAD && where != BASES_OF_PARTS; i++) {
         const Stmt *stmt = &e->nest->stmts.at[i];
         if (stmt->op == OP_IOTA && stmt->axis == axis) return true;
         if (stmt->op == OP_STORE && !(stmt->domain >> axis & 1)) return true;
@@ -194,15 +216,29 @@ static void put_split(Emitter *e, Text *out, int indent, uint32_t mask, uint32_t
     }
 }
 
-void gen_emit_bases(Emitter *e, Text *out, int indent) {
+/* The indices of row axes: of the CTA those that its rows have in common, of a row the others, all but row_stream's. */
+static void put_row_split(Emitter *e, Text *out, int indent, GenBases where) {
+    const uint32_t parted = is_stream(e) ? e->step->parted : e->step->row_mask, rows = e->step->row_mask;
+    const bool of_cta = where == BASES_OF_CTA;
+    const uint32_t mask = of_cta ? rows & ~parted : parted;
     uint32_t used = 0;
-    for (uint32_t a = 0; a < e->nest->axis_count; a++)
-        if (row_axis_used(e, a)) used |= (uint32_t)1 << a;
-    if (__builtin_popcount(e->step->row_mask) > 1) put_split(e, out, indent, e->step->row_mask, used, "ng_i64", "row");
+    if (__builtin_popcount(rows) < 2 || where == BASES_OF_PARTS) return;
+    for (uint32_t a = 0; a < e->nest->axis_count; a++) {
+        bool named = row_axis_used(e, a, where);
+        /* those of the CTA stand for all places */
+        for (GenBases place = BASES_OF_ROW; of_cta && place <= BASES_OF_PARTS; place++)
+            named = named || row_axis_used(e, a, place);
+        if (named) used |= (uint32_t)1 << a;
+    }
+    put_split(e, out, indent, mask, used, "ng_i64", of_cta ? "outer" : "row");
+}
+
+void gen_emit_bases_at(Emitter *e, Text *out, int indent, GenBases where) {
+    put_row_split(e, out, indent, where);
     for (uint32_t i = 0; i < e->nest->accesses.count; i++) {
         const Access *access = &e->nest->accesses.at[i];
         const Buf *buf = &e->prog->bufs.at[access->buf];
-        if (!gen_has_base(e, i) || buf->kind == BUF_SCALAR || !used_by_step(e, i)) continue;
+        if (!gen_has_base(e, i) || buf->kind == BUF_SCALAR || !used_by_step(e, i, where)) continue;
         Text terms = ir_text(e->job);
         put_row_terms(e, &terms, access);
         ir_text_format(out, "%*s%s%s *const %s = %s;\n", indent, "", buf->kind == BUF_IN ? "const " : "",
@@ -210,6 +246,8 @@ void gen_emit_bases(Emitter *e, Text *out, int indent) {
                        pointer_sum(e, gen_param_name(e, access->buf), &terms));
     }
 }
+
+void gen_emit_bases(Emitter *e, Text *out, int indent) { gen_emit_bases_at(e, out, indent, BASES_OF_ROW); }
 
 /* Pointwise: accesses run along the last axis; a run's last one may be partial. */
 static void put_runs(Emitter *e, Text *out, int indent, uint32_t used) {

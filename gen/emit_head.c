@@ -10,7 +10,7 @@ static const char *param_text(Emitter *e, const Param *param, bool types) {
     if (buf->kind == BUF_SCALAR) return ir_format(e->job, "%s %s", gen_compute_type(buf->dtype), param->name);
     bool alone = buf->kind == BUF_OUT && buf->may_alias == IR_NONE;
     for (uint32_t k = 0; k < e->nest->accesses.count; k++)
-        if (e->nest->accesses.at[k].buf == param->buf && e->step->forms[k].constant) alone = true;
+        if (e->nest->accesses.at[k].buf == param->buf && gen_is_constant(e, k)) alone = true;
     return ir_format(e->job, "%s%s *%s%s", buf->kind == BUF_IN ? "const " : "", gen_storage_type(buf->dtype),
                      alone ? "__restrict__ " : "", param->name);
 }
@@ -75,7 +75,7 @@ void gen_emit_head(Emitter *e, Text *out) {
                    tile->rows, tile->vector);
     /* A loop's chunks come in one order however many a trip takes: where elements are taken one by one, a chunk is
      * enough for what is no fast path, and NVRTC takes a third of the time. */
-    bool shorter = e->step->strategy != STRATEGY_ROW_REGISTERS && tile->vector > 1 && tile->chunks > 1;
+    bool shorter = !gen_holds_rows(e->step->strategy) && tile->vector > 1 && tile->chunks > 1;
     ir_text_format(out, shorter ? "WIDE ? %d : 1;\n" : "%d;\n", tile->chunks);
     if (e->step->strategy == STRATEGY_ROW_SPLIT) {
         ir_text_format(out, "    const Column whole = (Column)(%s);\n", product_text(e, e->inner));
@@ -86,11 +86,16 @@ void gen_emit_head(Emitter *e, Text *out) {
     }
     ir_text_format(out, "    constexpr bool FULL = %s;  // whether every access of a tile lies in the tensor\n",
                    is_full(e) ? "true" : "false");
-    ir_text_format(out, "    const ng_i64 rows = %s;\n", product_text(e, e->step->row_mask));
+    const bool stream = e->step->strategy == STRATEGY_ROW_STREAM;
+    ir_text_format(out, "    const ng_i64 rows = %s;\n", product_text(e, stream ? e->step->parted : e->step->row_mask));
 }
 
 /* Which row, and which part of it. A part begins at a whole access. */
 void gen_emit_place(Emitter *e, Text *out, int indent) {
+    if (e->step->strategy == STRATEGY_ROW_STREAM) {
+        gen_emit_share(e, out, indent);
+        return;
+    }
     if (e->step->strategy != STRATEGY_ROW_SPLIT) {
         ir_text_format(out, "%*sconst ng_i64 row = ng_block() * ROWS + slot;\n", indent, "");
         return;
@@ -108,6 +113,12 @@ void gen_emit_place(Emitter *e, Text *out, int indent) {
 }
 
 void gen_emit_trips(Emitter *e, Text *out, int indent) {
+    if (e->step->strategy == STRATEGY_ROW_STREAM) {
+        const bool slots = gen_has_warp_slots(e); /* two sets of them */
+        ir_text_format(out, "%*sfor (ng_i64 trip = first%s; trip < after; trip += ROWS%s) {\n", indent, "",
+                       slots ? ", odd = 0" : "", slots ? ", odd ^= 1" : "");
+        return;
+    }
     const char *first = e->step->strategy == STRATEGY_ROW_SPLIT ? "first" : "0";
     ir_text_format(out, "%*sfor (Column trip = %s; trip < columns; trip += CHUNKS * ROW_THREADS * VECTOR) {\n", indent,
                    "", first);

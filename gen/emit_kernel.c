@@ -27,11 +27,12 @@ static uint32_t issue_phase(const Emitter *e, uint32_t load) {
     return IR_NONE;
 }
 
-/* Registers: what one later phase alone reads is loaded within that phase's work, chunk by chunk. */
-static bool is_late(const Emitter *e, uint32_t load) {
-    return strategy(e) == STRATEGY_ROW_REGISTERS && issue_phase(e, load) > 0 &&
-           e->step->crossing[load] != CROSS_KEEP_RAW;
-}
+static bool is_late(const Emitter *e, uint32_t load) { return e->step->late[load]; }
+static bool is_ahead(const Emitter *e, uint32_t load) { return listed(&e->step->ahead, load); }
+static bool is_resident(const Emitter *e, uint32_t load) { return e->step->crossing[load] == CROSS_RESIDENT; }
+
+/* Loaded by the phase into an array, all accesses before any is worked on. */
+static bool is_issued(const Emitter *e, uint32_t load) { return !is_late(e, load) && !is_ahead(e, load); }
 
 /* ---- chunks ---- */
 
@@ -48,7 +49,7 @@ static const char *start_text(const Emitter *e) {
     return "";
 }
 
-static const char *chunk_index(const Emitter *e) { return is_turning(e) ? "0" : "u"; }
+const char *gen_chunk_index(const Emitter *e) { return is_turning(e) ? "0" : "u"; }
 
 /* The array of what the statement has for each chunk, or NULL. */
 static const char *turning_name(Emitter *e, uint32_t id) {
@@ -74,17 +75,20 @@ static void fill_turn(Emitter *e, Text *out, int indent) {
         uint32_t id = stmts->at[i];
         const char *name = turning_name(e, id);
         if (!name) continue;
-        bool again = false, kept = strategy(e) == STRATEGY_ROW_REGISTERS;
+        bool again = is_resident(e, id), kept = gen_holds_rows(strategy(e));
         for (uint32_t q = e->phase + 1; kept && q < e->step->phase_count; q++)
             again |= listed(&e->step->phases[q].stmts, id);
         ir_text_format(out, "%*sng_turn<%s>(%s);\n", indent, "", again ? "true" : "false", name);
     }
+    for (uint32_t i = 0; is_turning(e) && i < phase_now(e)->reduces.count; i++)
+        if (gen_is_for_all_rows(e, phase_now(e)->reduces.at[i]))
+            ir_text_format(out, "%*sng_turn<true>(acc%u);\n", indent, "", phase_now(e)->reduces.at[i]);
 }
 
 /* ---- loads ---- */
 
 static const char *constant_suffix(const Emitter *e, const Stmt *load) {
-    return form_of(e, load)->constant ? "_constant" : "";
+    return gen_is_constant(e, load->access) ? "_constant" : "";
 }
 
 const char *gen_load_text(Emitter *e, const Stmt *load) {
@@ -108,7 +112,7 @@ const char *gen_pack_type(Emitter *e, const Stmt *load) {
 static void fill_packs(Emitter *e, Text *out, int indent) {
     const StmtList *loads = &phase_now(e)->loads;
     for (uint32_t i = 0; i < loads->count; i++) {
-        if (is_late(e, loads->at[i])) continue;
+        if (!is_issued(e, loads->at[i])) continue;
         ir_text_format(out, "%*s%s %s[CHUNKS]%s;\n", indent, "", gen_pack_type(e, stmt_at(e, loads->at[i])),
                        gen_place_name(e, 'r', loads->at[i]), start_text(e));
     }
@@ -117,7 +121,7 @@ static void fill_packs(Emitter *e, Text *out, int indent) {
 static void fill_loads(Emitter *e, Text *out, int indent) {
     const StmtList *loads = &phase_now(e)->loads;
     for (uint32_t i = 0; i < loads->count; i++)
-        if (!is_late(e, loads->at[i]))
+        if (is_issued(e, loads->at[i]))
             ir_text_format(out, "%*s%s[u] = %s;\n", indent, "", gen_place_name(e, 'r', loads->at[i]),
                            gen_load_text(e, stmt_at(e, loads->at[i])));
 }
@@ -128,7 +132,7 @@ static const char *element_text(Emitter *e, uint32_t id) {
     if (form_of(e, load)->kind == FORM_GATHER)
         return ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, true));
     const char *lane = form_of(e, load)->kind == FORM_SAME ? "0" : "v";
-    const char *chunk = is_late(e, id) ? "" : ir_format(e->job, "[%s]", chunk_index(e));
+    const char *chunk = is_late(e, id) ? "" : ir_format(e->job, "[%s]", gen_chunk_index(e));
     return ir_format(e->job, "ng_get(%s%s, %s)", gen_place_name(e, 'r', id), chunk, lane);
 }
 
@@ -154,16 +158,21 @@ static bool is_lanewise(const Emitter *e, const Stmt *store) {
 
 static void fill_before(Emitter *e, Text *out, int indent) {
     const Phase *phase = phase_now(e);
-    if (strategy(e) == STRATEGY_ROW_REGISTERS)
+    if (gen_holds_rows(strategy(e)))
         for (uint32_t i = 0; i < phase->stmts.count; i++) {
             uint32_t id = phase->stmts.at[i];
-            if (stmt_at(e, id)->op == OP_LOAD && e->step->crossing[id] == CROSS_KEEP_RAW &&
-                issue_phase(e, id) < e->phase)
-                ir_text_format(out, "%*sng_opaque(%s[%s]);\n", indent, "", gen_place_name(e, 'r', id), chunk_index(e));
+            if (stmt_at(e, id)->op != OP_LOAD) continue;
+            const bool before = e->step->crossing[id] == CROSS_KEEP_RAW && issue_phase(e, id) < e->phase;
+            if (before || is_resident(e, id))
+                ir_text_format(out, "%*sng_opaque(%s[%s]);\n", indent, "", gen_place_name(e, 'r', id),
+                               gen_chunk_index(e));
         }
+    bool apart = strategy(e) == STRATEGY_ROW_STREAM;
     for (uint32_t i = 0; i < phase->loads.count; i++) {
         const Stmt *load = stmt_at(e, phase->loads.at[i]);
         if (!is_late(e, phase->loads.at[i])) continue;
+        if (apart) ir_text_format(out, "%*sng_apart();\n", indent, "");
+        apart = false;
         ir_text_format(out, "%*sconst %s %s = %s;\n", indent, "", gen_pack_type(e, load),
                        gen_place_name(e, 'r', phase->loads.at[i]), gen_load_text(e, load));
     }
@@ -209,7 +218,7 @@ static void put_value(Emitter *e, Text *out, int indent, uint32_t id) {
     const Stmt *stmt = stmt_at(e, id);
     const char *name = gen_value_name(e, id), *type = gen_compute_type(stmt->dtype), *text;
     bool kept = e->step->crossing[id] == CROSS_KEEP, fetch = kept && first_phase(e, id) < e->phase;
-    const char *place = kept ? ir_format(e->job, "%s[%s][v]", gen_place_name(e, 'k', id), chunk_index(e)) : NULL;
+    const char *place = kept ? ir_format(e->job, "%s[%s][v]", gen_place_name(e, 'k', id), gen_chunk_index(e)) : NULL;
     if (fetch)
         text = place;
     else if (stmt->op == OP_LOAD)
@@ -300,6 +309,7 @@ static void fill_row(Emitter *e, Text *out, int indent) {
     for (uint32_t i = 0; i < phase->row_stmts.count; i++) {
         uint32_t id = phase->row_stmts.at[i];
         const Stmt *stmt = stmt_at(e, id);
+        if (is_ahead(e, id)) continue;
         const char *text = stmt->op == OP_LOAD ? gen_row_load_text(e, stmt) : gen_expression(e, stmt);
         ir_text_format(out, "%*sconst %s %s = %s;%s\n", indent, "", gen_compute_type(stmt->dtype),
                        gen_value_name(e, id), text, gen_remark(e, stmt));
@@ -309,7 +319,7 @@ static void fill_row(Emitter *e, Text *out, int indent) {
 
 static void fill_declare(Emitter *e, Text *out, int indent) {
     const Phase *phase = phase_now(e);
-    if (strategy(e) == STRATEGY_ROW_REGISTERS) fill_packs(e, out, indent);
+    if (gen_holds_rows(strategy(e))) fill_packs(e, out, indent);
     for (uint32_t i = 0; i < phase->stmts.count; i++) {
         uint32_t id = phase->stmts.at[i];
         if (e->step->crossing[id] == CROSS_KEEP && first_phase(e, id) == e->phase)
@@ -328,9 +338,12 @@ static bool region_wanted(void *state, const char *name) {
     const Phase *phase = phase_now(e);
     if (strcmp(name, "loads") == 0) {
         for (uint32_t i = 0; i < phase->loads.count; i++)
-            if (!is_late(e, phase->loads.at[i])) return true;
+            if (is_issued(e, phase->loads.at[i])) return true;
         return false;
     }
+    if (strcmp(name, "resident") == 0) return e->step->resident.count > 0;
+    if (strcmp(name, "slots") == 0) return e->step->tile.rows > 1;
+    if (strcmp(name, "alone") == 0) return e->step->tile.rows == 1;
     if (strcmp(name, "lanes") == 0) return gen_has_lanes(phase);
     IR_BREACH(e->job, "a skeleton asks for `%s`", name);
 }
@@ -352,7 +365,7 @@ static void fill_split_loads(Emitter *e, Text *out, int indent) {
     const StmtList *loads = &phase_now(e)->loads;
     uint32_t used = 0;
     for (uint32_t i = 0; i < loads->count; i++)
-        if (!is_late(e, loads->at[i])) used |= access_axes(e, stmt_at(e, loads->at[i]));
+        if (is_issued(e, loads->at[i])) used |= access_axes(e, stmt_at(e, loads->at[i]));
     gen_emit_split(e, out, indent, used);
 }
 
@@ -394,6 +407,16 @@ static void region_fill(void *state, const char *name, Text *out, int indent) {
         {"place", gen_emit_place},
         {"trips", gen_emit_trips},
         {"columns", gen_emit_columns},
+        {"accumulators", gen_emit_sums},
+        {"resident_packs", gen_emit_resident_packs},
+        {"split_resident", gen_emit_resident_split},
+        {"resident", gen_emit_resident},
+        {"ahead", gen_emit_ahead},
+        {"next", gen_emit_next},
+        {"spill", gen_emit_spill},
+        {"part_bases", gen_emit_part_bases},
+        {"split_parts", gen_emit_parts_split},
+        {"parts", gen_emit_parts},
     };
     Emitter *e = state;
     if (strcmp(name, "head") == 0) {

@@ -13,8 +13,22 @@ static bool is_pair(const Stmt *stmt) { return ir_reduction(stmt->reduction)->re
 /* The other result of a pair whose first has the accumulator. */
 static bool is_second(const Emitter *e, uint32_t id) { return gen_accumulator(e->step, e->nest, id) != id; }
 
-/* Column: one for each lane. */
+bool gen_is_for_all_rows(const Emitter *e, uint32_t id) {
+    return e->step->strategy == STRATEGY_ROW_STREAM && stmt_at(e, id)->op == OP_PARTIAL_ACCUMULATE;
+}
+
+/* The phase's reductions that end with it. */
+static StmtList ending_now(Emitter *e) {
+    const StmtList *all = reduces_now(e);
+    StmtList ending = {0};
+    for (uint32_t i = 0; i < all->count; i++)
+        if (!gen_is_for_all_rows(e, all->at[i])) *IR_PUSH(e->job, &ending) = all->at[i];
+    return ending;
+}
+
+/* Column: one for each lane; for all rows: one for each element of a row. */
 static const char *accumulator(Emitter *e, uint32_t id) {
+    if (gen_is_for_all_rows(e, id)) return ir_format(e->job, "acc%u[%s][v]", id, gen_chunk_index(e));
     return ir_format(e->job, by_columns(e) ? "acc%u[v]" : "acc%u", id);
 }
 
@@ -24,7 +38,7 @@ static const char *accumulator_type(Emitter *e, const Stmt *stmt) {
 }
 
 void gen_emit_accumulators(Emitter *e, Text *out, int indent) {
-    const StmtList *reduces = reduces_now(e);
+    const StmtList ending = ending_now(e), *reduces = &ending;
     for (uint32_t i = 0; i < reduces->count; i++) {
         uint32_t id = reduces->at[i];
         const Stmt *stmt = stmt_at(e, id);
@@ -92,9 +106,15 @@ uint32_t gen_slots_offset(const Emitter *e, uint32_t id) {
     IR_BREACH(e->job, "reduction %u has no slots", id);
 }
 
+bool gen_has_warp_slots(const Emitter *e) {
+    bool reduces = false;
+    for (uint32_t i = 0; i < e->nest->stmts.count; i++)
+        reduces = reduces || (stmt_at(e, i)->op == OP_REDUCE && e->step->crossing[i] == CROSS_ROW);
+    return reduces && e->step->tile.row_threads > 32;
+}
+
 /* Within the warp, in butterfly order: what all of its lanes have is the same. */
-static void put_butterfly(Emitter *e, Text *out, int indent, int lanes) {
-    const StmtList *reduces = reduces_now(e);
+static void put_butterfly(Emitter *e, Text *out, int indent, const StmtList *reduces, int lanes) {
     ir_text_format(out, "#pragma unroll\n%*sfor (int distance = %d; distance > 0; distance /= 2) {\n", indent, "",
                    lanes / 2);
     for (uint32_t i = 0; i < reduces->count; i++) {
@@ -133,7 +153,8 @@ static void put_total(Emitter *e, Text *out, int indent, uint32_t id, bool slots
 
 /* A butterfly within the warp; then every thread adds up the warps' slots in one order. */
 void gen_emit_combine(Emitter *e, Text *out, int indent) {
-    const StmtList *reduces = reduces_now(e);
+    const StmtList ending = ending_now(e), *reduces = &ending;
+    const char *place = e->step->strategy == STRATEGY_ROW_STREAM ? "(odd * ROWS + slot)" : "slot";
     const Tile *tile = &e->step->tile;
     int lanes = tile->row_threads < 32 ? tile->row_threads : 32;
     bool slots = tile->row_threads > 32;
@@ -142,13 +163,13 @@ void gen_emit_combine(Emitter *e, Text *out, int indent) {
         gen_emit_column_combine(e, out, indent);
         return;
     }
-    if (lanes > 1) put_butterfly(e, out, indent, lanes);
+    if (lanes > 1) put_butterfly(e, out, indent, reduces, lanes);
     for (uint32_t i = 0; slots && i < reduces->count; i++) {
         uint32_t id = reduces->at[i];
         const char *type = accumulator_type(e, stmt_at(e, id));
         if (is_second(e, id)) continue;
-        ir_text_format(out, "%*s%s *const slots%u = ng_shared<%s>(%u) + slot * (ROW_THREADS / 32);\n", indent, "", type,
-                       id, type, gen_slots_offset(e, id));
+        ir_text_format(out, "%*s%s *const slots%u = ng_shared<%s>(%u) + %s * (ROW_THREADS / 32);\n", indent, "", type,
+                       id, type, gen_slots_offset(e, id), place);
         ir_text_format(out, "%*sif (t %% 32 == 0) slots%u[t / 32] = %s;\n", indent, "", id, accumulator(e, id));
     }
     if (slots) ir_text_format(out, "%*sng_barrier(%d);\n", indent, "", e->site++);

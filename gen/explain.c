@@ -77,9 +77,10 @@ static void tell_parts(const Explain *e) {
         int64_t one;
         const char *name = e->prog->parts.at[k], *most = quotient(e, count->beside, count->beside_each);
         const bool alone = ir_poly_is_int(count->beside, &one) && one <= count->beside_each;
-        const char *formula =
-            ir_format(e->job, alone ? "min(%s, %lld CTAs an SM%s)" : "min(%s, %lld CTAs an SM / %s)",
-                      quotient(e, count->units, count->units_each), (long long)count->ctas_per_sm, alone ? "" : most);
+        const char *formula = quotient(e, count->units, count->units_each);
+        if (count->ctas_per_sm != GEN_ALL_CTAS)
+            formula = ir_format(e->job, alone ? "min(%s, %lld CTAs an SM%s)" : "min(%s, %lld CTAs an SM / %s)", formula,
+                                (long long)count->ctas_per_sm, alone ? "" : most);
         gen_tell_open(e->tell, NULL, false);
         gen_tell_json_text(e->tell, "name", name);
         gen_tell_json_text(e->tell, "formula", formula);
@@ -281,6 +282,7 @@ void gen_explain(Text *text, const Unit *unit, bool json) {
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) gen_explain_kernel(&e, s);
     gen_tell_close(&tell, true);
     tell_reports(&e, "partial", "splits");
+    tell_reports(&e, "reorder", "loops");
     tell_reports(&e, "fuse", "fusions");
     tell_reports(&e, "cut", "cuts");
     tell_reports(&e, "pair", "pairs");

@@ -4,10 +4,10 @@
  * gives   sums in parts of which one is enough whole again (gen/single_part.c); one nest where two of class POINTWISE,
  *         INNER, MIXED or ROW (or POINTWISE and OUTER, or FINALIZE) had equal axes and were linked: vertically, one
  *         reads at every point the tmp element that the other stores there; or horizontally, both make the same full
- *         read, or add up equal parts. A joined nest that reduces is ROW, or stays OUTER or FINALIZE. Tmp buffers that
- *         nobody reads any more are gone. What was joined and what was not, with gate, numbers and the bytes that are
- *         read twice for it, stands in unit->reports
- *         What one nest would store twice it stores once (gen/share.c)
+ *         read, or add up equal parts. A joined nest that reduces is ROW, or stays OUTER or FINALIZE; with sums across
+ *         its rows in parts (gen/reorder.c) it is ROW+PARTIAL. Tmp buffers that nobody reads any more are gone. What
+ *         was joined and what was not, with gate, numbers and the bytes that are read twice for it, stands in
+ *         unit->reports. What one nest would store twice it stores once (gen/share.c)
  * breaks  "one reduction a nest"
  *
  * Pointwise work is joined with rows first; what is left takes the axes of a sum across rows that reads the same.
@@ -42,22 +42,27 @@ typedef struct Fuse {
     bool turns;                /* pointwise work takes the loops of sums across rows: once rows have what is theirs */
 } Fuse;
 
-/* Rows join rows, sums across rows each other, sums of parts each other; pointwise work joins either kind of loop. */
-static bool may_join(NestClass a, NestClass b) {
+/* With the loops of rows (gen/reorder.c). */
+static bool is_parted_row(const Nest *nest) { return gen_nest_partial(nest) && nest->row_count < nest->axis_count; }
+
+/* Rows join rows, sums across rows each other, sums of parts each other; pointwise work joins either kind of loop. Sums
+ * across rows in parts join rows where they have their loops. */
+static bool may_join(const Nest *a, const Nest *b) {
     enum { ROWS = 1, COLUMNS = 2, PARTS = 4 };
-    static const int kinds[CLASS_COUNT] = {[CLASS_POINTWISE] = ROWS | COLUMNS,
-                                           [CLASS_INNER] = ROWS,
-                                           [CLASS_MIXED] = ROWS,
-                                           [CLASS_ROW] = ROWS,
-                                           [CLASS_OUTER] = COLUMNS,
-                                           [CLASS_FINALIZE] = PARTS};
-    return (kinds[a] & kinds[b]) != 0;
+    static const int kinds[CLASS_COUNT] = {
+        [CLASS_POINTWISE] = ROWS | COLUMNS, [CLASS_INNER] = ROWS,    [CLASS_MIXED] = ROWS,    [CLASS_ROW] = ROWS,
+        [CLASS_ROW_PARTIAL] = ROWS,         [CLASS_OUTER] = COLUMNS, [CLASS_FINALIZE] = PARTS};
+    const int x = is_parted_row(a) ? ROWS : kinds[a->class], y = is_parted_row(b) ? ROWS : kinds[b->class];
+    return (x & y) != 0;
 }
 
 static NestClass joined_class(const Nest *a, const Nest *b, const Nest *joined) {
     if (a->class == CLASS_FINALIZE || a->class == CLASS_OUTER) return a->class;
     if (b->class == CLASS_OUTER) return b->class;
-    return gen_nest_reduces(joined) ? CLASS_ROW : CLASS_POINTWISE;
+    bool more = gen_nest_reduces(joined); /* than sums in parts */
+    if (!is_parted_row(joined)) return more ? CLASS_ROW : CLASS_POINTWISE;
+    for (uint32_t i = 0; i < joined->stmts.count; i++) more = more || joined->stmts.at[i].op == OP_STORE;
+    return more ? CLASS_ROW_PARTIAL : CLASS_POINTWISE;
 }
 
 static bool reads_tmp_of(const Fuse *fuse, uint32_t a, const Nest *b) {
@@ -160,50 +165,6 @@ static int64_t count_reads(const Nest *nest) {
     return count;
 }
 
-/* ---- pointwise work in the loops of a sum across rows ---- */
-
-/* Which axis of the nest stands for each of the others', by a read of the same elements. */
-static bool match_axes(const Nest *like, const Nest *nest, uint32_t *source) {
-    for (uint32_t i = 0; i < like->stmts.count; i++) {
-        if (!ir_is_full_read(like, &like->stmts.at[i])) continue;
-        const Access *full = &like->accesses.at[like->stmts.at[i].access];
-        for (uint32_t k = 0; k < nest->stmts.count; k++) {
-            const Access *load = &nest->accesses.at[nest->stmts.at[k].access];
-            if (nest->stmts.at[k].op != OP_LOAD || load->buf != full->buf || !ir_size_equal(load->offset, full->offset))
-                continue;
-            uint32_t taken = 0, matched = 0;
-            for (uint32_t a = 0; a < like->axis_count; a++)
-                for (uint32_t b = 0; b < nest->axis_count; b++) {
-                    if (taken >> b & 1 || !ir_size_equal(full->stride[a], load->stride[b]) ||
-                        !ir_size_equal(like->axes[a].extent, nest->axes[b].extent))
-                        continue;
-                    source[a] = b;
-                    taken |= (uint32_t)1 << b;
-                    matched++;
-                    break;
-                }
-            if (matched == like->axis_count) return true;
-        }
-    }
-    return false;
-}
-
-/* The pointwise nest with the axes of the other in its order; false where it has them already, or has others. */
-static bool turn_to(Fuse *fuse, const Nest *like, const Nest *nest, Nest *turned) {
-    uint32_t source[IR_MAX_AXES];
-    if (like->axis_count != nest->axis_count || !match_axes(like, nest, source)) return false;
-    AxisChange change = {.axis_count = like->axis_count, .row_count = like->row_count};
-    for (uint32_t a = 0; a < like->axis_count; a++) {
-        change.axes[a] = like->axes[a];
-        change.mask[source[a]] = (uint32_t)1 << a;
-        change.source[a] = source[a];
-        change.factor[a] = ir_poly_int(fuse->job, 1);
-    }
-    *turned = *nest;
-    gen_nest_change_axes(fuse->job, fuse->prog, turned, &change);
-    return true;
-}
-
 /* ---- parts ---- */
 
 /* They add up as many parts of as many columns. */
@@ -216,7 +177,7 @@ static bool sums_across(const Nest *nest) { return nest->class == CLASS_OUTER ||
 /* What goes along the axes of one in another order does so in the other. */
 static bool is_turned(const Nest *a, const Nest *b) {
     uint32_t source[IR_MAX_AXES];
-    if (a->axis_count != b->axis_count || !match_axes(a, b, source)) return false;
+    if (a->axis_count != b->axis_count || !gen_match_axes(a, b, source)) return false;
     for (uint32_t i = 0; i < a->axis_count; i++)
         if (source[i] != i) return true;
     return false;
@@ -257,9 +218,9 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) 
     bool ordered = fuse->after[i * fuse->prog->nests.count + j];
     const Mark mark = ir_mark(fuse->job);
     Nest turned;
-    if (fuse->turns && sums_across(a) && gen_is_plain(b) && turn_to(fuse, a, b, &turned))
+    if (fuse->turns && sums_across(a) && gen_is_plain(b) && gen_turn_nest(fuse->job, fuse->prog, a, b, &turned))
         b = &turned;
-    else if (fuse->turns && gen_is_plain(a) && sums_across(b) && turn_to(fuse, b, a, &turned))
+    else if (fuse->turns && gen_is_plain(a) && sums_across(b) && gen_turn_nest(fuse->job, fuse->prog, b, a, &turned))
         a = &turned;
     Poly bytes;
     bool linked = (ordered && reads_tmp_of(fuse, i, b)) || gen_share_full_read(a, b) || are_parts_alike(a, b);
@@ -267,7 +228,7 @@ static bool examine(Fuse *fuse, uint32_t i, uint32_t j, Gate *gate, Nest *nest) 
     if (!linked) return false;
     if (!gen_same_axes(a, b) && is_turned(a, b))
         gate->name = "order";
-    else if (!may_join(a->class, b->class))
+    else if (!may_join(a, b))
         gate->name = "class";
     else if (!gen_same_axes(a, b))
         gate->name = goes_alike(a, b) ? "parts" : "axes";

@@ -7,14 +7,15 @@
 
 #include <string.h>
 
-static bool goes_across(const Nest *nest) { return nest->class == CLASS_OUTER || gen_nest_partial(nest); }
+static bool goes_across(const Nest *nest) {
+    return nest->class == CLASS_OUTER || (gen_nest_partial(nest) && nest->row_count == nest->axis_count);
+}
 
 static const char *work_of(const Nest *nest) {
     static const char *const words[CLASS_COUNT] = {
-        [CLASS_POINTWISE] = "is pointwise",        [CLASS_INNER] = "reduces along rows",
-        [CLASS_MIXED] = "reduces along rows",      [CLASS_ROW] = "reduces along rows",
-        [CLASS_OUTER] = "reduces across rows",     [CLASS_FINALIZE] = "combines parts",
-        [CLASS_ROW_PARTIAL] = "reduces along rows"};
+        [CLASS_POINTWISE] = "is pointwise", [CLASS_INNER] = "reduces along rows",  [CLASS_MIXED] = "reduces along rows",
+        [CLASS_ROW] = "reduces along rows", [CLASS_OUTER] = "reduces across rows", [CLASS_FINALIZE] = "combines parts"};
+    if (nest->class == CLASS_ROW_PARTIAL) return "reduces along rows and makes parts of a sum";
     return gen_nest_partial(nest) ? "makes parts of a sum" : words[nest->class];
 }
 

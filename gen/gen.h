@@ -121,6 +121,7 @@ void gen_lower(Job *job, Unit *unit);
 void gen_axes(Job *job, Unit *unit);
 void gen_classify(Job *job, Unit *unit);
 void gen_partial(Job *job, Unit *unit);
+void gen_reorder(Job *job, Unit *unit);
 void gen_fuse(Job *job, Unit *unit); /* may run again after a pass that changed nests */
 void gen_cut(Job *job, Unit *unit);
 void gen_pair(Job *job, Unit *unit);

@@ -41,7 +41,8 @@ static void check_setting(Job *job, const Setting *setting) {
             ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes one of: %s; found '%s'", name, knobs[i].values,
                        setting->value);
         }
-        if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= 1 && number <= 1 << 20) return;
+        const int64_t most = knobs[i].scope == KNOB_OF_GRAPH ? 1 << 30 : 1 << 20;
+        if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= 1 && number <= most) return;
         ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes a positive number; found '%s'", name,
                    setting->value);
     }
@@ -55,6 +56,7 @@ static void check_setting(Job *job, const Setting *setting) {
 static bool takes(const Step *step, KnobScope scope, const char *value) {
     if (scope == KNOB_IS_STRATEGY) return strcmp(gen_strategy(step->strategy)->name, value) == 0;
     const bool pointwise = step->strategy == STRATEGY_POINTWISE;
+    if (scope == KNOB_OF_STREAM) return step->strategy == STRATEGY_ROW_STREAM;
     return scope == KNOB_OF_KERNELS || (scope == KNOB_OF_POINTWISE) == pointwise;
 }
 
@@ -70,13 +72,16 @@ bool gen_knob_value(const Step *step, KnobId id, int *value) {
     case KNOB_CHUNKS: *value = tile->chunks; return true;
     case KNOB_MIN_CTAS: *value = tile->min_ctas; return true;
     case KNOB_THREADS: *value = tile->threads; return true;
+    case KNOB_STAGES: *value = tile->stages; return true;
+    case KNOB_PART_ROWS: *value = tile->part_rows; return tile->part_rows > 0;
     default: return false;
     }
 }
 
 static const char *const wanted[] = {[KNOB_OF_KERNELS] = "any would",
                                      [KNOB_OF_ROW_KERNELS] = "those that work by rows would",
-                                     [KNOB_OF_POINTWISE] = "pointwise ones would"};
+                                     [KNOB_OF_POINTWISE] = "pointwise ones would",
+                                     [KNOB_OF_STREAM] = "those of rows with sums across them would"};
 
 static const Knob *knob_of(const Setting *setting, size_t *kernel_count) {
     const char *part = knob_part(setting->name, kernel_count);

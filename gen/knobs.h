@@ -18,7 +18,8 @@ typedef enum KnobScope {
     KNOB_OF_KERNELS,
     KNOB_IS_STRATEGY, /* the kernels that can be of it */
     KNOB_OF_ROW_KERNELS,
-    KNOB_OF_POINTWISE
+    KNOB_OF_POINTWISE,
+    KNOB_OF_STREAM /* row_stream */
 } KnobScope;
 
 typedef struct Knob {

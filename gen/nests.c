@@ -207,6 +207,46 @@ bool gen_share_full_read(const Nest *a, const Nest *b) {
     return false;
 }
 
+bool gen_match_axes(const Nest *like, const Nest *nest, uint32_t *source) {
+    for (uint32_t i = 0; i < like->stmts.count; i++) {
+        if (!ir_is_full_read(like, &like->stmts.at[i])) continue;
+        const Access *full = &like->accesses.at[like->stmts.at[i].access];
+        for (uint32_t k = 0; k < nest->stmts.count; k++) {
+            const Access *load = &nest->accesses.at[nest->stmts.at[k].access];
+            if (nest->stmts.at[k].op != OP_LOAD || load->buf != full->buf || !ir_size_equal(load->offset, full->offset))
+                continue;
+            uint32_t taken = 0, matched = 0;
+            for (uint32_t a = 0; a < like->axis_count; a++)
+                for (uint32_t b = 0; b < nest->axis_count; b++) {
+                    if (taken >> b & 1 || !ir_size_equal(full->stride[a], load->stride[b]) ||
+                        !ir_size_equal(like->axes[a].extent, nest->axes[b].extent))
+                        continue;
+                    source[a] = b;
+                    taken |= (uint32_t)1 << b;
+                    matched++;
+                    break;
+                }
+            if (matched == like->axis_count) return true;
+        }
+    }
+    return false;
+}
+
+bool gen_turn_nest(Job *job, Prog *prog, const Nest *like, const Nest *nest, Nest *turned) {
+    uint32_t source[IR_MAX_AXES];
+    if (like->axis_count != nest->axis_count || !gen_match_axes(like, nest, source)) return false;
+    AxisChange change = {.axis_count = like->axis_count, .row_count = like->row_count};
+    for (uint32_t a = 0; a < like->axis_count; a++) {
+        change.axes[a] = like->axes[a];
+        change.mask[source[a]] = (uint32_t)1 << a;
+        change.source[a] = source[a];
+        change.factor[a] = ir_poly_int(job, 1);
+    }
+    *turned = *nest;
+    gen_nest_change_axes(job, prog, turned, &change);
+    return true;
+}
+
 bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b) {
     for (uint32_t i = 0; i < b->stmts.count; i++) {
         const Stmt *stmt = &b->stmts.at[i];
@@ -244,74 +284,6 @@ const char *gen_tmp_name(Job *job, const Prog *prog) {
     uint32_t number = 0;
     while (number <= count && taken[number]) number++;
     return ir_format(job, "t%u", number);
-}
-
-/* ---- joining ---- */
-
-uint32_t gen_stored_value(const Prog *prog, const Nest *a, const Nest *b, const Stmt *load) {
-    const Access *access = &b->accesses.at[load->access];
-    if (prog->bufs.at[access->buf].kind != BUF_TMP) return IR_NONE;
-    const Stmt *store = gen_nest_store(a, access->buf);
-    if (!store || !gen_same_access(a, &a->accesses.at[store->access], access)) return IR_NONE;
-    return store->arg[0];
-}
-
-uint32_t gen_nest_add_from(Job *job, Nest *to, const Nest *from, Stmt stmt, const uint32_t *id) {
-    for (uint32_t k = 0; k < stmt.arg_count; k++) stmt.arg[k] = id[stmt.arg[k]];
-    if (stmt.access != IR_NONE) {
-        Access access = from->accesses.at[stmt.access];
-        if (access.index != IR_NONE) access.index = id[access.index];
-        stmt.access = ir_nest_add_access(job, to, &access);
-    }
-    return ir_nest_add(job, to, &stmt);
-}
-
-/* Adds the statements of `from`; with `first`, whose statements are there already as first_id, loads of what it stored
- * become the values themselves. */
-static void add_stmts(Job *job, const Prog *prog, Nest *to, const Nest *from, const Nest *first,
-                      const uint32_t *first_id, uint32_t *id) {
-    for (uint32_t i = 0; i < from->stmts.count; i++) {
-        const Stmt *stmt = &from->stmts.at[i];
-        uint32_t value = first && stmt->op == OP_LOAD ? gen_stored_value(prog, first, from, stmt) : IR_NONE;
-        id[i] = value != IR_NONE ? first_id[value] : gen_nest_add_from(job, to, from, *stmt, id);
-    }
-}
-
-static bool is_in_place(const Prog *prog, const Nest *nest, const Stmt *stmt) {
-    return stmt->op == OP_STORE && prog->bufs.at[nest->accesses.at[stmt->access].buf].may_alias != IR_NONE;
-}
-
-/* The same statements, stores in place behind all others and those of later phases first: then nothing that stands
- * behind one asks again, in a later phase, for what it overwrites. */
-static void put_in_place_last(Job *job, const Prog *prog, Nest *nest) {
-    const Nest old = *nest;
-    uint32_t phases, *phase = ir_nest_phases(job, &old, &phases);
-    uint32_t *id = IR_NEW_ARRAY(job, uint32_t, old.stmts.count + (size_t)1);
-    memset(&nest->stmts, 0, sizeof nest->stmts);
-    memset(&nest->accesses, 0, sizeof nest->accesses);
-    for (uint32_t q = phases + 1; q-- > 0;) { /* first the others */
-        for (uint32_t i = 0; i < old.stmts.count; i++) {
-            bool last = is_in_place(prog, &old, &old.stmts.at[i]);
-            if (q == phases ? last : !last || phase[i] != q) continue;
-            id[i] = gen_nest_add_from(job, nest, &old, old.stmts.at[i], id);
-        }
-    }
-}
-
-Nest gen_join_nests(Job *job, const Prog *prog, const Nest *a, const Nest *b) {
-    Nest nest = *a;
-    memset(&nest.stmts, 0, sizeof nest.stmts);
-    memset(&nest.accesses, 0, sizeof nest.accesses);
-    uint32_t *a_id = IR_NEW_ARRAY(job, uint32_t, a->stmts.count + (size_t)1);
-    uint32_t *b_id = IR_NEW_ARRAY(job, uint32_t, b->stmts.count + (size_t)1);
-    add_stmts(job, prog, &nest, a, NULL, NULL, a_id);
-    add_stmts(job, prog, &nest, b, a, a_id, b_id);
-    nest.class = gen_nest_reduces(&nest) ? CLASS_ROW : CLASS_POINTWISE;
-    nest.name = ir_format(job, "%s %s", a->name, b->name);
-    bool in_place = false;
-    for (uint32_t i = 0; i < nest.stmts.count; i++) in_place = in_place || is_in_place(prog, &nest, &nest.stmts.at[i]);
-    if (in_place) put_in_place_last(job, prog, &nest);
-    return nest;
 }
 
 void gen_values_first(Job *job, Nest *nest) {

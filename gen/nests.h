@@ -51,6 +51,12 @@ bool gen_is_plain(const Nest *nest);
 NestClass gen_class_by_strides(Job *job, const Prog *prog, const Nest *nest, uint32_t consumed);
 /* Both read one element of a buf at every point of their axes, at the same address. */
 bool gen_share_full_read(const Nest *a, const Nest *b);
+/* Which axis of the nest stands for each of the others', by a read of the same elements, full in the other; false where
+ * there is none. source has room for IR_MAX_AXES. */
+bool gen_match_axes(const Nest *like, const Nest *nest, uint32_t *source);
+/* The nest with the axes of the other, which it finds by a read of the same elements that the other makes at every
+ * point, in its order; false where it has no such read, or other axes. */
+bool gen_turn_nest(Job *job, Prog *prog, const Nest *like, const Nest *nest, Nest *turned);
 /* b must run after a: it reads a tmp that a stores, or overwrites in place what a reads. */
 bool gen_nest_after(const Prog *prog, const Nest *a, const Nest *b);
 

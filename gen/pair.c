@@ -215,7 +215,7 @@ static Decision decide(Job *job, const Unit *unit, const Nest *nest, const PairL
     for (uint32_t p = 0; p < pairs->count; p++)
         whole = whole && nest->stmts.at[pairs->at[p].second].consumed == ir_nest_inner_mask(nest);
     Strategy strategy = whole ? gen_nest_strategy(job, unit, nest) : STRATEGY_COLUMN;
-    if (strategy != STRATEGY_ROW_LOOP && strategy != STRATEGY_ROW_REGISTERS) {
+    if (strategy != STRATEGY_ROW_LOOP && !gen_holds_rows(strategy)) {
         decision.gate = "class";
         decision.why = "the kernel does not work by rows";
     } else if (mode && !forced) {

@@ -13,6 +13,7 @@ const Pass gen_passes[] = {
     {"axes", PASS_PROG, "drops axes of extent 1, merges neighbours", gen_axes},
     {"classify", PASS_PROG, "how each reduction runs through memory: INNER, OUTER or MIXED", gen_classify},
     {"partial", PASS_PROG, "sums across rows, and along few long ones, in parts and their sum", gen_partial},
+    {"reorder", PASS_PROG, "sums across rows in the loops of a reduction along them that reads the same", gen_reorder},
     {"fuse", PASS_PROG, "joins nests that read the same or each other's results", gen_fuse},
     {"cut", PASS_PROG, "stores what costs more bytes to compute again in a later nest; parts nests that are too long",
      gen_cut},
@@ -95,11 +96,11 @@ static void add_depths(Job *job, const Unit *unit, bool finalize, const int64_t 
         const Step *step = &unit->plan->steps.at[s];
         const Nest *nest = &unit->prog->nests.at[step->nest];
         if ((nest->class == CLASS_FINALIZE) != finalize) continue;
-        uint32_t length = gen_chain_length(&step->chain, unit->prog, dims, parts);
         for (uint32_t i = 0; i < nest->stmts.count; i++) {
             const Stmt *stmt = &nest->stmts.at[i];
             if ((stmt->op != OP_REDUCE && stmt->op != OP_PARTIAL_ACCUMULATE) || stmt->value >= count) continue;
-            uint32_t chain = chain_of(stmt, length);
+            const Chain *own = stmt->op == OP_REDUCE ? &step->chain : &step->part_chain;
+            uint32_t chain = chain_of(stmt, gen_chain_length(own, unit->prog, dims, parts));
             if (finalize && depth[stmt->value] && chain)
                 depth[stmt->value] += chain;
             else if (!finalize && chain > depth[stmt->value])

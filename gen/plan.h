@@ -21,6 +21,7 @@ typedef struct StrategyRow {
 } StrategyRow;
 const StrategyRow *gen_strategy(Strategy strategy);
 bool gen_strategy_find(const char *name, Strategy *strategy);
+bool gen_holds_rows(Strategy strategy); /* a row's elements stay in registers from phase to phase */
 bool gen_by_columns(Strategy strategy); /* lanes stand along the kept axes, threads loop over the consumed ones */
 
 /* How a CTA covers the data. Element c of a row belongs to chunk c / (row_threads*vector) of thread
@@ -33,6 +34,8 @@ typedef struct Tile {
     int vector;      /* elements an access */
     int chunks;      /* accesses a thread a row, unrolled; row_loop: unrolled in one trip; column: rows in one trip */
     int min_ctas;    /* an SM, of __launch_bounds__; 0: left to the compiler */
+    int stages;      /* row_stream: 2 where the next rows are loaded before these are worked on, else 1 */
+    int part_rows;   /* row_stream: that a part has; 0: as many as there are for all CTAs at once */
 } Tile;
 
 /* How a value gets from the phase that makes it to a later one that reads it. */
@@ -122,6 +125,7 @@ typedef struct Step {
                           axes that are consumed, the others being its columns */
     uint32_t looped;   /* axes along which a thread takes several points: a row's columns; column: its rows */
     uint32_t part;     /* of prog->parts: the parts that it makes; IR_NONE: none */
+    uint32_t parted;   /* axes whose points the parts share; row_stream: other row axes have CTAs of their own */
     Size columns;      /* elements a row, where it is one inner axis; several: their product is fixed_columns */
     int64_t fixed_columns; /* -1: known at launch only */
     bool column64;         /* a column's index needs 64 bits */
@@ -129,6 +133,9 @@ typedef struct Step {
     uint32_t phase_count;
     Phase *phases;
     Crossing *crossing; /* for each statement of the nest */
+    bool *late;         /* for each statement: a load that is made within its phase's work, access by access */
+    StmtList resident;  /* row_stream: loads that the CTA makes once for all its rows */
+    StmtList ahead;     /* row_stream: loads of phase 0 that are made before the rows at hand are worked on */
     Poly units;         /* what the grid divides: rows, or elements for pointwise, or columns; */
     Poly run;         /* where accesses run along an axis beside others, and its extent is known at launch only: that */
     int64_t run_each; /* extent, of which an access takes so many (0: none), and units are runs along it.
@@ -141,7 +148,8 @@ typedef struct Step {
     uint32_t shared_bytes; /* dynamic shared memory a CTA */
     uint32_t variant_count;
     Variant variants[GEN_MAX_VARIANTS];
-    Chain chain; /* where the nest reduces */
+    Chain chain;      /* where the nest reduces */
+    Chain part_chain; /* of what it makes in parts */
 } Step;
 
 /* For these dims and part counts, of the Prog's (NULL: unknown ones); 0 where it cannot be known. */
@@ -164,8 +172,10 @@ typedef struct Choice { /* for explain: what was chosen or refused, and why, wit
  * units. Polynomials in the dims. */
 typedef struct PartCount {
     Poly units, beside;
-    int64_t units_each, beside_each, ctas_per_sm;
+    int64_t units_each, beside_each, ctas_per_sm; /* GEN_ALL_CTAS: as many as there are */
 } PartCount;
+
+#define GEN_ALL_CTAS ((int64_t)1 << 30)
 
 /* What a buf takes: bytes as a polynomial in dims and part counts without negative terms. Parts of what stands beside
  * each other are few where it is much: together they take no more than one part does, or than each_sm bytes an SM,

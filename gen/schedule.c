@@ -21,12 +21,8 @@ void gen_choose(Job *job, Plan *plan, const char *format, ...) {
 /* ---- what is not covered ---- */
 
 static void refuse_unsupported(Job *job, const Nest *nest) {
-    bool whole = nest->class != CLASS_ROW_PARTIAL;
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
-        if (stmt->op == OP_PARTIAL_ACCUMULATE && !whole)
-            ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
-                       "not generated yet: sums over rows within a row kernel; --set fuse=off keeps them apart");
         if (stmt->op == OP_REDUCE) {
             if (stmt->consumed != ir_nest_inner_mask(nest))
                 ir_stop_at(job, STATUS_UNAVAILABLE, stmt->place,
@@ -160,14 +156,16 @@ static Poly multiply(Planner *p, Poly a, Poly b) {
     return product;
 }
 
-/* Rows; pointwise and column: elements, or, where accesses run along a last axis whose length is known at launch only,
- * accesses. */
+/* Rows (row_stream: those that do not share their sums); pointwise and column: elements, or, where accesses run along a
+ * last axis whose length is known at launch only, accesses. */
 static void plan_grid(Planner *p) {
     Step *step = p->step;
     bool columns = gen_by_columns(step->strategy), pointwise = step->strategy == STRATEGY_POINTWISE;
+    const bool stream = step->strategy == STRATEGY_ROW_STREAM;
     step->units = ir_poly_int(p->job, 1);
     for (uint32_t a = 0; a < p->nest->axis_count; a++) {
         if (!pointwise && (step->row_mask >> a & 1) == columns) continue;
+        if (stream && step->parted >> a & 1) continue;
         Poly extent = ir_size_poly(p->job, p->prog, p->nest->axes[a].extent);
         if (a == p->last && (pointwise || columns) && !ir_poly_is_int(extent, NULL)) {
             step->run = extent;
@@ -178,6 +176,7 @@ static void plan_grid(Planner *p) {
     }
     step->units_per_cta = pointwise ? (int64_t)step->tile.threads * step->tile.chunks
                           : columns ? step->tile.row_threads
+                          : stream  ? 1
                                     : step->tile.rows;
     int64_t alone = 0;
     bool whole = !step->run_each || step->run_each == 1 || (ir_poly_is_int(step->units, &alone) && alone == 1);
@@ -203,28 +202,42 @@ static void plan_parts(Planner *p) {
     PartCount *count = &p->plan->parts[step->part];
     if (count->units.count) return;
     uint32_t all = ((uint32_t)1 << p->nest->axis_count) - 1;
-    *count = (PartCount){.units = extents(p, step->looped), .beside = extents(p, all & ~step->looped)};
-    bool columns = gen_by_columns(step->strategy);
+    const bool columns = gen_by_columns(step->strategy), stream = step->strategy == STRATEGY_ROW_STREAM;
+    *count = (PartCount){.units = extents(p, step->parted),
+                         .beside = extents(p, (stream ? step->row_mask : all) & ~step->parted)};
     count->units_each = columns ? tile->rows : (int64_t)tile->row_threads * tile->vector * tile->chunks;
     count->beside_each = columns ? p->full_columns : tile->rows;
     count->ctas_per_sm = p->part_ctas;
+    if (!stream) return;
+    count->beside_each = 1;
+    count->units_each = tile->rows;
+    if (!tile->part_rows) return;
+    count->units_each = tile->part_rows;
+    count->ctas_per_sm = GEN_ALL_CTAS;
 }
 
-/* One slot a warp for each reduction of rows that several warps share (column: one a group for each column); no two
- * reductions share a slot, so that one barrier a phase is enough. */
+/* Bytes of shared memory that a reduction's accumulators take on their way to one, for each byte of one: of rows that
+ * several warps share one a warp; of what threads hold for each column one for each. No two reductions share a slot, so
+ * that one barrier a phase is enough; in a loop over rows each has two sets, taken in turn. */
+static uint32_t count_slots(const Step *step, const Stmt *stmt, Crossing crossing) {
+    const Tile *tile = &step->tile;
+    const bool columns = gen_by_columns(step->strategy), stream = step->strategy == STRATEGY_ROW_STREAM;
+    const bool partial = stmt->op == OP_PARTIAL_ACCUMULATE;
+    if (!partial && (stmt->op != OP_REDUCE || crossing != CROSS_ROW)) return 0;
+    if (columns) return tile->rows > 1 ? (uint32_t)(tile->threads * tile->vector) : 0;
+    if (stream && partial) return tile->rows > 1 ? (uint32_t)(tile->threads * tile->chunks * tile->vector) : 0;
+    return tile->row_threads > 32 ? (uint32_t)(tile->threads / 32 * (stream ? 2 : 1)) : 0;
+}
+
 static void plan_shared(Planner *p) {
     Step *step = p->step;
-    bool columns = gen_by_columns(step->strategy);
-    if (columns ? step->tile.rows == 1 : step->tile.row_threads <= 32) return;
     IR_LIST(Slice) slices = {0};
     for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
         const Stmt *stmt = &p->nest->stmts.at[i];
-        bool combined = stmt->op == OP_REDUCE && step->crossing[i] == CROSS_ROW;
-        if (!combined && stmt->op != OP_PARTIAL_ACCUMULATE) continue;
-        if (gen_accumulator(step, p->nest, i) != i) continue;
-        uint32_t each =
-            (uint32_t)gen_accumulator_words(stmt->reduction) * ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
-        uint32_t bytes = each * (uint32_t)(columns ? step->tile.threads * step->tile.vector : step->tile.threads / 32);
+        const uint32_t slots = count_slots(step, stmt, step->crossing[i]);
+        if (!slots || gen_accumulator(step, p->nest, i) != i) continue;
+        const uint32_t bytes =
+            slots * (uint32_t)gen_accumulator_words(stmt->reduction) * ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
         *IR_PUSH(p->job, &slices) = (Slice){ir_format(p->job, "slots%u", i), step->shared_bytes, bytes};
         step->shared_bytes += (bytes + 15) / 16 * 16;
     }
@@ -255,9 +268,14 @@ static void plan_cover(Planner *p) {
     step->part = IR_NONE;
     if (partial) {
         step->part = (uint32_t)p->prog->bufs.at[nest->accesses.at[partial->access].buf].extent[0].value;
+        step->parted = consumed;
         columns = gen_class_by_strides(p->job, p->prog, nest, consumed) == CLASS_OUTER;
     }
-    if (columns) {
+    if (nest->class == CLASS_ROW_PARTIAL) {
+        step->strategy = STRATEGY_ROW_STREAM;
+        step->row_mask = ir_nest_row_mask(nest);
+        p->inner = step->looped = ir_nest_inner_mask(nest);
+    } else if (columns) {
         step->strategy = nest->class == CLASS_FINALIZE ? STRATEGY_FINALIZE : STRATEGY_COLUMN;
         step->row_mask = step->looped = consumed;
         p->inner = all & ~consumed;
@@ -332,7 +350,12 @@ static void put_row_choice(Planner *p, Text *text) {
     const Tile *tile = &step->tile;
     ir_text_format(text, "%d threads a row, %d rows a CTA, %d accesses of %d elements a thread", tile->row_threads,
                    tile->rows, tile->chunks, tile->vector);
-    if (step->strategy == STRATEGY_ROW_SPLIT)
+    const char *again = p->reread ? ", whose elements each phase loads again" : "";
+    if (step->strategy == STRATEGY_ROW_STREAM && tile->part_rows)
+        ir_text_format(text, "; CTAs of %d rows%s", tile->part_rows, again);
+    else if (step->strategy == STRATEGY_ROW_STREAM)
+        ir_text_format(text, "; at most %d CTAs an SM share the rows%s", tile->min_ctas, again);
+    else if (step->strategy == STRATEGY_ROW_SPLIT)
         ir_text_format(text, " a trip; at most %d CTAs an SM share the rows", tile->min_ctas);
     else if (step->strategy != STRATEGY_ROW_LOOP)
         ir_text_format(text, "; %d bytes kept for each element", p->kept_bytes);

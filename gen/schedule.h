@@ -21,7 +21,9 @@ typedef struct Planner {
     uint32_t phase_count;
     int64_t full_columns; /* of a column CTA whose accesses are whole, and CTAs an SM that its registers allow: parts */
     int part_ctas;        /* are counted by these, whatever the extents are */
-    bool keep_f32;        /* f32 kept after costly work (row_registers) */
+    bool keep_f32;        /* f32 kept after costly work (rows held in registers) */
+    bool resident;        /* row_stream: column operands are */
+    bool reread;          /* row_stream: elements are loaded again in each phase */
     int kept_bytes;       /* kept in registers from phase to phase for each element, at the worst boundary */
 } Planner;
 
@@ -50,6 +52,16 @@ const char *gen_wide_refused(const Planner *planner, int vector);
 
 /* The strategy that a nest gets as it stands. Stops where a forced knob is impossible for it. (gen/schedule.c) */
 Strategy gen_nest_strategy(Job *job, const Unit *unit, const Nest *nest);
+/* row_stream: tile, knobs and phases; vector is set. (gen/schedule_stream.c) */
+void gen_plan_stream(Planner *planner);
+
+/* ---- what tiles share (gen/schedule_tile.c) ---- */
+
+int gen_phase_cost(const Planner *planner, uint32_t phase); /* of costly ops, for each element */
+int gen_forced_int(const Planner *planner, KnobId id);      /* 0: not forced */
+_Noreturn void gen_refuse_knob(Planner *planner, KnobId id, int value, const char *why);
+int gen_row_threads(const Planner *planner, int elements); /* for rows of planner->guess with so many a thread */
+void gen_check_rows(Planner *planner);                     /* row_threads, rows and chunks; sets threads */
 
 /* One more line for explain. */
 void gen_choose(Job *job, Plan *plan, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -90,8 +90,7 @@ static Demand demand_create(Planner *p) {
     d.keep = IR_NEW_ARRAY(job, bool, count);
     for (uint32_t i = 0; i < count; i++) {
         d.store_phase[i] = p->phase[i];
-        d.keep[i] =
-            p->keep_f32 && p->step->strategy == STRATEGY_ROW_REGISTERS && gen_op_cost(p->nest->stmts.at[i].op) > 0;
+        d.keep[i] = p->keep_f32 && gen_holds_rows(p->step->strategy) && gen_op_cost(p->nest->stmts.at[i].op) > 0;
     }
     return d;
 }
@@ -105,12 +104,23 @@ static void demand_run(Demand *d) {
             ask_args(d, &p->nest->stmts.at[i], d->store_phase[i]);
 }
 
+/* row_stream: the same for all rows of a CTA. */
+static bool is_column_operand(const Planner *p, const Stmt *load) {
+    return p->step->strategy == STRATEGY_ROW_STREAM && !(load->domain & p->step->parted);
+}
+
+/* Whether the words of a load of elements stay in registers for later phases. */
+static bool is_kept(const Planner *p, uint32_t id) {
+    const Stmt *load = &p->nest->stmts.at[id];
+    return gen_holds_rows(p->step->strategy) && p->step->forms[load->access].kind != FORM_GATHER && !p->reread &&
+           !is_column_operand(p, load);
+}
+
 /* The last phase that reads element `id` from memory; IR_NONE: none does. */
 static uint32_t last_issue(const Demand *d, uint32_t id) {
     const Planner *p = d->p;
     uint32_t last = IR_NONE;
-    bool again =
-        p->step->strategy != STRATEGY_ROW_REGISTERS || p->step->forms[p->nest->stmts.at[id].access].kind == FORM_GATHER;
+    const bool again = !is_kept(p, id);
     for (uint32_t q = 0; q < p->phase_count; q++) {
         if (!d->element[q][id]) continue;
         last = q;
@@ -143,6 +153,26 @@ static bool delay_stores(Demand *d) {
 
 static void push(Job *job, StmtList *list, uint32_t id) { *IR_PUSH(job, list) = id; }
 
+/* Registers: what one later phase alone reads is loaded within that phase's work, access by access; so are column
+ * operands that are not resident, and elements that each phase loads again. */
+static void fill_load(const Demand *d, uint32_t id, uint32_t first, uint32_t last) {
+    Planner *p = d->p;
+    Step *step = p->step;
+    const Stmt *load = &p->nest->stmts.at[id];
+    const bool gather = step->forms[load->access].kind == FORM_GATHER, kept = is_kept(p, id);
+    const bool picks = p->nest->accesses.at[load->access].index != IR_NONE; /* by what a row computes */
+    if (p->resident && !picks && is_column_operand(p, load)) {
+        push(p->job, &step->resident, id);
+        step->crossing[id] = CROSS_RESIDENT;
+        return;
+    }
+    for (uint32_t q = 0; !gather && q < p->phase_count; q++)
+        if (d->element[q][id] && (q == first || !kept)) push(p->job, &step->phases[q].loads, id);
+    if (first != last) step->crossing[id] = kept ? CROSS_KEEP_RAW : CROSS_REREAD;
+    step->late[id] = gen_holds_rows(step->strategy) && !gather && (!kept || (first > 0 && first == last));
+    if (step->tile.stages > 1 && kept && !picks && first == 0) push(p->job, &step->ahead, id);
+}
+
 static void fill_element(const Demand *d, uint32_t id) {
     Planner *p = d->p;
     const Stmt *stmt = &p->nest->stmts.at[id];
@@ -154,14 +184,10 @@ static void fill_element(const Demand *d, uint32_t id) {
         last = q;
         if (stmt->op != OP_CONST && stmt->op != OP_SIZE) push(p->job, &step->phases[q].stmts, id);
     }
-    bool load = stmt->op == OP_LOAD, gather = load && step->forms[stmt->access].kind == FORM_GATHER;
-    bool registers = step->strategy == STRATEGY_ROW_REGISTERS;
-    for (uint32_t q = 0; load && !gather && q < p->phase_count; q++)
-        if (d->element[q][id] && (q == first || !registers)) push(p->job, &step->phases[q].loads, id);
-    if (first == IR_NONE || first == last) return;
-    if (load)
-        step->crossing[id] = registers && !gather ? CROSS_KEEP_RAW : CROSS_REREAD;
-    else
+    if (first == IR_NONE) return;
+    if (stmt->op == OP_LOAD)
+        fill_load(d, id, first, last);
+    else if (first != last)
         step->crossing[id] = d->keep[id] ? CROSS_KEEP : CROSS_RECOMPUTE;
 }
 
@@ -175,6 +201,8 @@ static void fill_row(const Demand *d, uint32_t id) {
         push(p->job, &p->step->phases[p->phase[id] - 1].reduces, id);
     else
         push(p->job, &p->step->phases[p->phase[id]].row_stmts, id);
+    const bool row_load = stmt->op == OP_LOAD && p->nest->accesses.at[stmt->access].index == IR_NONE;
+    if (p->step->tile.stages > 1 && row_load && stmt->domain & p->step->parted) push(p->job, &p->step->ahead, id);
 }
 
 int gen_pack_bytes(const Planner *p, const Stmt *load) {
@@ -214,6 +242,8 @@ void gen_plan_phases(Planner *p) {
     step->phase_count = p->phase_count;
     step->phases = IR_NEW_ARRAY(p->job, Phase, p->phase_count);
     step->crossing = IR_NEW_ARRAY(p->job, Crossing, p->nest->stmts.count);
+    step->late = IR_NEW_ARRAY(p->job, bool, p->nest->stmts.count);
+    step->resident.count = step->ahead.count = 0;
     for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
         const Stmt *stmt = &p->nest->stmts.at[i];
         if (stmt->op == OP_STORE) {
@@ -250,13 +280,22 @@ int gen_accumulator_words(Reduction reduction) {
     }
 }
 
+static Poly extent_product(const Planner *p, uint32_t mask, bool *overflow) {
+    Poly product = ir_poly_int(p->job, 1);
+    for (uint32_t a = 0; a < p->nest->axis_count; a++)
+        if (mask >> a & 1)
+            product = ir_poly_mul(p->job, product, ir_size_poly(p->job, p->prog, p->nest->axes[a].extent), overflow);
+    return product;
+}
+
 void gen_plan_chain(Planner *p) {
     const Tile *tile = &p->step->tile;
     Chain *chain = &p->step->chain;
     bool columns = gen_by_columns(p->step->strategy), overflow = false;
     int lanes = tile->row_threads < 32 ? tile->row_threads : 32, tree = 0;
     int64_t warps = tile->row_threads > 32 ? tile->row_threads / 32 : 0;
-    *chain = (Chain){.units = ir_poly_int(p->job, 1), .part = p->step->part, .units_each = 1};
+    const bool stream = p->step->strategy == STRATEGY_ROW_STREAM;
+    *chain = (Chain){.units = ir_poly_int(p->job, 1), .part = stream ? IR_NONE : p->step->part, .units_each = 1};
     chain->adds = (int64_t)tile->chunks * tile->vector;
     if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) {
         chain->units_each = (int64_t)tile->row_threads * tile->chunks * tile->vector;
@@ -266,13 +305,17 @@ void gen_plan_chain(Planner *p) {
         lanes = 1;
         warps = tile->rows;
     }
-    for (uint32_t a = 0; a < p->nest->axis_count && p->step->strategy != STRATEGY_ROW_REGISTERS; a++)
-        if (p->step->looped >> a & 1)
-            chain->units =
-                ir_poly_mul(p->job, chain->units, ir_size_poly(p->job, p->prog, p->nest->axes[a].extent), &overflow);
+    if (!gen_holds_rows(p->step->strategy)) chain->units = extent_product(p, p->step->looped, &overflow);
     if (overflow) chain->units_each = 0;
     while (1 << tree < lanes) tree++;
     chain->tree = tree + warps;
+    p->step->part_chain = *chain;
+    if (!stream) return;
+    /* a row a trip, then the CTA's rows */
+    overflow = false;
+    p->step->part_chain = (Chain){.part = p->step->part, .units_each = tile->rows, .adds = 1, .tree = tile->rows};
+    p->step->part_chain.units = extent_product(p, p->step->parted, &overflow);
+    if (overflow) p->step->part_chain.units_each = 0;
 }
 
 bool gen_step_tiles(const Step *step, const Prog *prog, const int64_t *dims, const int64_t *parts, int64_t *tiles) {

@@ -58,6 +58,12 @@ static void put_step(Text *text, const Unit *unit, const Step *step) {
         }
         ir_text_put(text, "\n");
     }
+    if (step->strategy == STRATEGY_ROW_STREAM) {
+        ir_text_format(text, "#   stages %d;", tile->stages);
+        put_list(text, unit, nest, "resident", &step->resident);
+        put_list(text, unit, nest, "ahead", &step->ahead);
+        ir_text_put(text, "\n");
+    }
     for (uint32_t q = 0; q < step->phase_count; q++) {
         const Phase *phase = &step->phases[q];
         ir_text_format(text, "#   phase %u:", q);

@@ -154,6 +154,9 @@ static int full_vector(const Planner *p) {
         if (p->step->forms[i].kind != FORM_UNIT) continue;
         /* what a column kernel reads or stores once a column does not count */
         if (!(ir_access_domain(p->nest, &p->nest->accesses.at[i]) & p->step->looped)) continue;
+        if (p->step->strategy == STRATEGY_ROW_STREAM &&
+            p->prog->bufs.at[p->nest->accesses.at[i].buf].kind == BUF_WORKSPACE)
+            continue; /* nor a partial row, which is stored once */
         int bytes = ir_dtype(p->prog->bufs.at[p->nest->accesses.at[i].buf].dtype)->bytes;
         if (bytes > widest) widest = bytes;
     }
@@ -166,15 +169,15 @@ static int default_vector(const Planner *p) {
     return vector;
 }
 
-_Noreturn static void refuse_knob(Planner *p, KnobId id, int value, const char *why) {
+_Noreturn void gen_refuse_knob(Planner *p, KnobId id, int value, const char *why) {
     ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "%s=%d is not possible for kernel %s: %s",
                gen_knob(id)->name, value, p->nest->name, why);
 }
 
-static int forced_int(const Planner *p, KnobId id) { return gen_knob_int(&p->unit->options, id, p->nest->name); }
+int gen_forced_int(const Planner *p, KnobId id) { return gen_knob_int(&p->unit->options, id, p->nest->name); }
 
 static void plan_vector(Planner *p) {
-    int vector = forced_int(p, KNOB_VECTOR);
+    int vector = gen_forced_int(p, KNOB_VECTOR);
     p->step->tile.vector = vector ? vector : default_vector(p);
     if (!vector && full_vector(p) > p->step->tile.vector && ends_within(p, 2 * p->step->tile.vector)) {
         const Poly extent = ir_size_poly(p->job, p->prog, p->nest->axes[p->last].extent);
@@ -184,14 +187,14 @@ static void plan_vector(Planner *p) {
                    p->nest->name, p->step->tile.vector, gen_poly_text(p->job, p->prog, extent));
     }
     if (!vector) return;
-    if (vector & (vector - 1)) refuse_knob(p, KNOB_VECTOR, vector, "it is no power of two");
+    if (vector & (vector - 1)) gen_refuse_knob(p, KNOB_VECTOR, vector, "it is no power of two");
     for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
         int bytes = ir_dtype(p->prog->bufs.at[p->nest->accesses.at[i].buf].dtype)->bytes;
         if (p->step->forms[i].kind == FORM_UNIT && vector * bytes > 32)
-            refuse_knob(p, KNOB_VECTOR, vector, "an access would pass 32 bytes");
+            gen_refuse_knob(p, KNOB_VECTOR, vector, "an access would pass 32 bytes");
     }
     const char *why = vector_refused(p, vector);
-    if (why) refuse_knob(p, KNOB_VECTOR, vector, why);
+    if (why) gen_refuse_knob(p, KNOB_VECTOR, vector, why);
 }
 
 /* ---- rows ---- */
@@ -223,7 +226,7 @@ static int round_threads(int64_t threads) {
     return power;
 }
 
-static int default_row_threads(const Planner *p, int elements) {
+int gen_row_threads(const Planner *p, int elements) {
     int64_t guess = p->guess < 1 ? 1 : p->guess;
     if (guess <= GEN_SHORT_ROW) {
         int threads = round_threads((guess + p->step->tile.vector - 1) / p->step->tile.vector);
@@ -247,7 +250,7 @@ static bool plan_registers(Planner *p) {
     if (p->columns < 0) return false;
     p->step->strategy = STRATEGY_ROW_REGISTERS;
     for (int elements = elements_a_thread(p); elements >= 8; elements /= 2) {
-        tile->row_threads = default_row_threads(p, elements);
+        tile->row_threads = gen_row_threads(p, elements);
         int64_t chunks = ceil_div(p->columns, (int64_t)tile->row_threads * tile->vector);
         tile->chunks = chunks < 1 ? 1 : chunks > 64 ? 64 + 1 : (int)chunks;
         for (int keep = 1; keep >= 0; keep--) {
@@ -263,7 +266,7 @@ static bool plan_registers(Planner *p) {
 static void plan_loop(Planner *p) {
     Tile *tile = &p->step->tile;
     p->step->strategy = STRATEGY_ROW_LOOP;
-    int threads = default_row_threads(p, elements_a_thread(p));
+    int threads = gen_row_threads(p, elements_a_thread(p));
     tile->row_threads = threads > 512 ? 512 : threads;
     int64_t most = ceil_div(p->guess < 1 ? 1 : p->guess, (int64_t)tile->row_threads * tile->vector);
     int in_flight = tile->vector >= 4 ? 4 : 8; /* accesses of a trip: 16 to 64 bytes a thread of each load */
@@ -276,8 +279,8 @@ static int default_rows(int row_threads) { return row_threads > 32 ? 1 : (row_th
 
 /* The knob that was forced bears the blame, the first of two. */
 _Noreturn static void refuse_either(Planner *p, KnobId first, KnobId second, const char *why) {
-    const KnobId id = forced_int(p, first) ? first : second;
-    refuse_knob(p, id, forced_int(p, id), why);
+    const KnobId id = gen_forced_int(p, first) ? first : second;
+    gen_refuse_knob(p, id, gen_forced_int(p, id), why);
 }
 
 static void check_elements(Planner *p, KnobId other) {
@@ -286,18 +289,19 @@ static void check_elements(Planner *p, KnobId other) {
         refuse_either(p, KNOB_CHUNKS, other, "a thread holds at most 256 elements");
 }
 
-static void check_rows(Planner *p) {
+void gen_check_rows(Planner *p) {
     Tile *tile = &p->step->tile;
     if ((int64_t)tile->row_threads * tile->rows > 1024)
         refuse_either(p, KNOB_ROWS, KNOB_ROW_THREADS, "a CTA has at most 1024 threads");
     tile->threads = tile->row_threads * tile->rows;
     bool power = (tile->row_threads & (tile->row_threads - 1)) == 0;
     if (tile->row_threads % 32 != 0 && (!power || tile->row_threads > 32))
-        refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16, 32 nor a multiple of 32");
+        gen_refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads,
+                        "it is neither 1, 2, 4, 8, 16, 32 nor a multiple of 32");
     check_elements(p, KNOB_ROW_THREADS);
-    if (p->step->strategy != STRATEGY_ROW_REGISTERS) return;
+    if (!gen_holds_rows(p->step->strategy)) return;
     if (p->columns > (int64_t)tile->row_threads * tile->chunks * tile->vector)
-        refuse_knob(p, KNOB_CHUNKS, tile->chunks, "the tile is shorter than the row");
+        gen_refuse_knob(p, KNOB_CHUNKS, tile->chunks, "the tile is shorter than the row");
 }
 
 /* Bytes of registers a thread that a phase's loads take: ptxas issues them all at once. */
@@ -331,7 +335,7 @@ static int64_t accumulator_bytes(const Planner *p, int least) {
 }
 
 /* Instructions of costly ops for each element of a phase; what was kept is not computed again. */
-static int phase_cost(const Planner *p, uint32_t phase) {
+int gen_phase_cost(const Planner *p, uint32_t phase) {
     const StmtList *stmts = &p->step->phases[phase].stmts;
     int cost = 0;
     for (uint32_t i = 0; i < stmts->count; i++) {
@@ -357,7 +361,7 @@ static int default_min_ctas(const Planner *p) {
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
         int64_t held = loaded_bytes(p, &p->step->phases[q]) + (q > 0 ? kept : 0);
         if (columns) held += accumulator_bytes(p, 4) + 96;
-        if (phase_cost(p, q) >= GEN_COSTLY) held += 160;
+        if (gen_phase_cost(p, q) >= GEN_COSTLY) held += 160;
         if (held > bytes) bytes = held;
     }
     if (p->step->strategy == STRATEGY_ROW_LOOP || p->step->strategy == STRATEGY_ROW_SPLIT) bytes += 128;
@@ -386,13 +390,13 @@ static int64_t trip_bytes(Planner *p, int chunks) {
 static void check_columns(Planner *p) {
     Tile *tile = &p->step->tile;
     if ((tile->row_threads & (tile->row_threads - 1)) || tile->row_threads > 32)
-        refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16 nor 32");
+        gen_refuse_knob(p, KNOB_ROW_THREADS, tile->row_threads, "it is neither 1, 2, 4, 8, 16 nor 32");
     tile->threads = tile->row_threads * tile->rows;
     if (tile->threads % 32 || tile->threads > 1024)
-        refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has whole warps and at most 1024 threads");
-    if (tile->chunks > 64) refuse_knob(p, KNOB_CHUNKS, tile->chunks, "at most 64 rows are unrolled");
+        gen_refuse_knob(p, KNOB_ROWS, tile->rows, "a CTA has whole warps and at most 1024 threads");
+    if (tile->chunks > 64) gen_refuse_knob(p, KNOB_CHUNKS, tile->chunks, "at most 64 rows are unrolled");
     if (accumulator_bytes(p, 1) * tile->threads > GEN_SHARED)
-        refuse_knob(p, KNOB_ROWS, tile->rows, "the sums of its groups take more than 48 KB");
+        gen_refuse_knob(p, KNOB_ROWS, tile->rows, "the sums of its groups take more than 48 KB");
 }
 
 /* Rows of a trip: their loads are in the air together, 96 bytes a thread. */
@@ -409,8 +413,9 @@ static int default_trip(Planner *p) {
 static void plan_columns(Planner *p) {
     Tile *tile = &p->step->tile;
     const bool finalize = p->step->strategy == STRATEGY_FINALIZE;
-    const int lanes = finalize ? 8 : 32, vector = finalize && !forced_int(p, KNOB_VECTOR) ? 1 : tile->vector;
-    int threads = forced_int(p, KNOB_ROW_THREADS), rows = forced_int(p, KNOB_ROWS), chunks = forced_int(p, KNOB_CHUNKS);
+    const int lanes = finalize ? 8 : 32, vector = finalize && !gen_forced_int(p, KNOB_VECTOR) ? 1 : tile->vector;
+    int threads = gen_forced_int(p, KNOB_ROW_THREADS), rows = gen_forced_int(p, KNOB_ROWS),
+        chunks = gen_forced_int(p, KNOB_CHUNKS);
     tile->vector = full_vector(p);
     gen_plan_phases(p);
     tile->rows = finalize ? 32 : 8;
@@ -454,30 +459,30 @@ static void plan_rows(Planner *p) {
                    "has no limit (give the dim a max)",
                    p->nest->name);
     if (!split && !registers && !(text && forced == STRATEGY_ROW_REGISTERS)) plan_loop(p);
-    int threads = forced_int(p, KNOB_ROW_THREADS), chunks = forced_int(p, KNOB_CHUNKS);
+    int threads = gen_forced_int(p, KNOB_ROW_THREADS), chunks = gen_forced_int(p, KNOB_CHUNKS);
     if (threads) {
         tile->row_threads = threads;
         if (p->step->strategy == STRATEGY_ROW_REGISTERS) {
             int64_t needed = ceil_div(p->columns, (int64_t)threads * tile->vector);
-            if (needed > 256) refuse_knob(p, KNOB_ROW_THREADS, threads, "a thread holds at most 256 elements");
+            if (needed > 256) gen_refuse_knob(p, KNOB_ROW_THREADS, threads, "a thread holds at most 256 elements");
             tile->chunks = needed < 1 ? 1 : (int)needed;
         }
     }
     if (chunks) tile->chunks = chunks;
-    int rows = forced_int(p, KNOB_ROWS);
+    int rows = gen_forced_int(p, KNOB_ROWS);
     tile->rows = rows ? rows : default_rows(tile->row_threads);
-    check_rows(p);
+    gen_check_rows(p);
 }
 
 static void plan_pointwise(Planner *p) {
     Tile *tile = &p->step->tile;
-    int threads = forced_int(p, KNOB_THREADS), chunks = forced_int(p, KNOB_CHUNKS);
+    int threads = gen_forced_int(p, KNOB_THREADS), chunks = gen_forced_int(p, KNOB_CHUNKS);
     /* One access of each tensor a thread, 256 threads: 4277 GB/s on an H200; four accesses 4124. */
     tile->threads = threads ? threads : 256;
     tile->chunks = chunks ? chunks : 1;
     tile->row_threads = tile->threads;
     tile->rows = 1;
-    if (tile->threads > 1024) refuse_knob(p, KNOB_THREADS, threads, "a CTA has at most 1024 threads");
+    if (tile->threads > 1024) gen_refuse_knob(p, KNOB_THREADS, threads, "a CTA has at most 1024 threads");
     check_elements(p, KNOB_VECTOR);
     gen_plan_phases(p);
 }
@@ -506,12 +511,31 @@ static int least_trips(const Planner *p) {
     return !many || tile->chunks % 2 ? 1 : tile->chunks % 4 ? 2 : 4;
 }
 
+/* row_stream: each access is loaded, worked on and done with. A loop keeps their loads apart, which all at once take
+ * more registers than there are (LayerNorm's gradients of 16384 columns: 200 bytes spilled unrolled, none in trips of
+ * two accesses). It costs nothing but where accumulators are kept, which turn. */
+static bool keeps_nothing(const Planner *p, uint32_t phase) {
+    const Phase *own = &p->step->phases[phase];
+    for (uint32_t i = 0; i < own->reduces.count; i++)
+        if (p->nest->stmts.at[own->reduces.at[i]].op == OP_PARTIAL_ACCUMULATE) return false;
+    for (uint32_t i = 0; i < own->stmts.count; i++)
+        if (p->step->crossing[own->stmts.at[i]] == CROSS_KEEP) return false;
+    return true;
+}
+
+static int reread_trips(const Planner *p, uint32_t phase) {
+    const int64_t sums = accumulator_bytes(p, 1) / p->step->tile.vector; /* of an element, the rows' own too */
+    const int chunks = p->step->tile.chunks, each = (sums > 12 ? 4 : 8) / p->step->tile.vector;
+    return keeps_nothing(p, phase) || each < 2 || chunks % each ? chunks : chunks / each;
+}
+
 /* Costly phases are a loop whose trips have few instructions of costly ops. */
 static void plan_unroll(Planner *p) {
     const Tile *tile = &p->step->tile;
     const bool by_rows = p->step->strategy != STRATEGY_POINTWISE && !gen_by_columns(p->step->strategy);
     for (uint32_t q = 0; q < p->step->phase_count; q++) {
-        int access = phase_cost(p, q) * tile->vector + pairs_cost(p, q), trips = by_rows ? least_trips(p) : 1;
+        int access = gen_phase_cost(p, q) * tile->vector + pairs_cost(p, q), trips = by_rows ? least_trips(p) : 1;
+        if (p->reread) trips = reread_trips(p, q);
         while (by_rows && trips < tile->chunks &&
                (tile->chunks % trips || access * (tile->chunks / trips) > GEN_TRIP_COST))
             trips++;
@@ -525,13 +549,15 @@ void gen_plan_tile(Planner *p) {
         plan_pointwise(p);
     else if (gen_by_columns(p->step->strategy))
         plan_columns(p);
+    else if (p->step->strategy == STRATEGY_ROW_STREAM)
+        gen_plan_stream(p);
     else
         plan_rows(p);
-    int min_ctas = forced_int(p, KNOB_MIN_CTAS);
-    if (min_ctas > 32) refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has room for at most 32 CTAs");
+    int min_ctas = gen_forced_int(p, KNOB_MIN_CTAS);
+    if (min_ctas > 32) gen_refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has room for at most 32 CTAs");
     if ((int64_t)min_ctas * p->step->tile.threads > threads_per_sm(p))
-        refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has no room for so many threads");
-    p->step->tile.min_ctas = min_ctas ? min_ctas : default_min_ctas(p);
+        gen_refuse_knob(p, KNOB_MIN_CTAS, min_ctas, "an SM has no room for so many threads");
+    if (min_ctas || !p->step->tile.min_ctas) p->step->tile.min_ctas = min_ctas ? min_ctas : default_min_ctas(p);
     if (min_ctas || !gen_by_columns(p->step->strategy)) p->part_ctas = p->step->tile.min_ctas;
     plan_unroll(p);
 }

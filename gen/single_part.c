@@ -9,7 +9,8 @@
 bool gen_same_parts(const Prog *prog, const Nest *a, const Nest *b) {
     const Stmt *x = gen_nest_partial(a), *y = gen_nest_partial(b);
     if (!x && !y) return true;
-    if (!x || !y) return gen_is_plain(x ? b : a);
+    const Nest *parted = x ? a : b, *other = x ? b : a;
+    if (!x || !y) return gen_is_plain(other) || parted->row_count < parted->axis_count;
     const Buf *p = &prog->bufs.at[a->accesses.at[x->access].buf], *q = &prog->bufs.at[b->accesses.at[y->access].buf];
     return x->consumed == y->consumed && ir_size_equal(p->extent[0], q->extent[0]);
 }
@@ -26,6 +27,7 @@ static Parts look_at_parts(Job *job, Unit *unit, uint32_t n) {
     const Nest *nest = &prog->nests.at[n];
     const Stmt *partial;
     Parts parts = {0};
+    if (nest->row_count < nest->axis_count) return parts; /* with the loops of rows (gen/reorder.c) */
     if (n + 1 >= prog->nests.count || !gen_is_parts_of(nest, nest + 1, &partial)) return parts;
     parts.single = gen_one_part(job, unit, nest, partial->consumed, &parts.why);
     parts.forced = gen_knob_text(&unit->options, KNOB_SPLIT, nest->name) != NULL;

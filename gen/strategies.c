@@ -10,6 +10,8 @@ static const StrategyRow rows[] = {
 
 const StrategyRow *gen_strategy(Strategy strategy) { return &rows[strategy]; }
 
+bool gen_holds_rows(Strategy strategy) { return strategy == STRATEGY_ROW_REGISTERS || strategy == STRATEGY_ROW_STREAM; }
+
 bool gen_by_columns(Strategy strategy) { return strategy == STRATEGY_COLUMN || strategy == STRATEGY_FINALIZE; }
 
 bool gen_strategy_find(const char *name, Strategy *strategy) {

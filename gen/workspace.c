@@ -69,21 +69,37 @@ static bool size_covers(Job *job, const RoomSize *a, const RoomSize *b) {
     return !a->each_sm || (b->each_sm && a->each_sm >= b->each_sm && covers(job, a->one, b->one));
 }
 
-/* Parts beside which other parts of the same step stand: with P parts, of B elements each in CTAs of E, P is at most
+/* Elements of a slot for each of what its parts stand beside, all behind that in the buf; 0 where it is laid out in
+ * another way. */
+static int64_t beside_elements(Job *job, const Prog *prog, const Buf *buf, Poly beside) {
+    int64_t each = 1;
+    for (uint32_t rank = buf->rank; rank > 0; rank--) {
+        bool overflow = false;
+        Poly product = ir_poly_int(job, 1);
+        for (uint32_t d = 1; d < rank; d++)
+            product = ir_poly_mul(job, product, ir_size_poly(job, prog, buf->extent[d]), &overflow);
+        if (!overflow && ir_poly_equal(product, beside)) return each;
+        const Size last = buf->extent[rank - 1];
+        if (last.kind != SIZE_INT || ir_mul_overflows(each, last.value, &each)) return 0;
+    }
+    return 0;
+}
+
+/* Parts beside which other parts of the same step stand: with P parts, of B each in CTAs of E, P is at most
  * C / ceil(B / E) where C CTAs run at once, or 1, so P * B is at most C * E, or B. */
 static RoomSize room_size(Job *job, const Prog *prog, const Plan *plan, const Buf *buf) {
     RoomSize size = {.bytes = buf_bytes(job, prog, buf)};
     const Size first = buf->extent[0];
     if (!buf->rank || first.kind != SIZE_PART) return size;
     const PartCount *count = &plan->parts[first.value];
-    bool overflow = false;
-    Poly beside = ir_poly_int(job, 1);
-    for (uint32_t d = 1; d < buf->rank; d++)
-        beside = ir_poly_mul(job, beside, ir_size_poly(job, prog, buf->extent[d]), &overflow);
-    if (overflow || ir_poly_is_int(count->beside, NULL) || !ir_poly_equal(beside, count->beside)) return size;
-    const int64_t element = ir_dtype(buf->dtype)->bytes;
-    size.one = ir_poly_mul(job, grown(job, beside), ir_poly_int(job, element), &overflow);
-    size.each_sm = element * count->beside_each * count->ctas_per_sm;
+    const int64_t each = beside_elements(job, prog, buf, count->beside);
+    if (!each || ir_poly_is_int(count->beside, NULL) || count->ctas_per_sm == GEN_ALL_CTAS) return size;
+    int64_t bytes = ir_dtype(buf->dtype)->bytes;
+    bool overflow = ir_mul_overflows(bytes, each, &bytes);
+    size.one = ir_poly_mul(job, grown(job, count->beside), ir_poly_int(job, bytes), &overflow);
+    overflow |= ir_mul_overflows(bytes, count->beside_each, &bytes);
+    overflow |= ir_mul_overflows(bytes, count->ctas_per_sm, &size.each_sm);
+    if (overflow) size.each_sm = 0;
     return size;
 }
 

@@ -197,6 +197,14 @@ NG_HELPER void ng_write(T *p, C value) {
     const C lanes[1] = {value};
     ng_store_strided(p, lanes, 1);
 }
+//@ ng_apart
+// Loads of memory that may change stay on their side of it: without that all accesses of a row are loaded at once, into
+// registers that are not there.
+#if NG_DEVICE
+NG_HELPER void ng_apart() { asm volatile("" ::: "memory"); }
+#else
+NG_HELPER void ng_apart() {}
+#endif
 //@ ng_opaque
 // Keeps the compiler from carrying what it widened from the words before a reduction past it.
 #if NG_DEVICE

@@ -466,7 +466,7 @@ RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags) {
     for (uint32_t tries = 0; tries < 200 && w->nodes.count < goal; tries++)
         (all && chance(w, 12) ? add_gather : makers[below(w, count)])(w);
     if (flags & RANDOM_ROWS_ONLY && chance(w, 60)) (chance(w, 50) ? add_norm : add_reduction)(w);
-    if (chance(w, 20)) random_add_motif(w);
+    if (chance(w, 55)) random_add_motif(w);
     random_add_outputs(w);
     Text text = ir_text(job);
     ir_text_format(&text, "graph: random_%llu\n", (unsigned long long)seed);

@@ -46,26 +46,33 @@ static void add_other_row(Writer *w) {
     add_stored(w, &x, ir_format(w->job, "%s * %s", x.name, backwards(w, &row, x.rank - 2)), "");
 }
 
+/* One more input of this shape, its dims in memory in the same order or in the opposite one. */
+static const char *add_operand(Writer *w, const Node *like, bool opposite) {
+    const char *name = ir_format(w->job, "x%u", w->nodes.count), *step = "1";
+    Text strides = ir_text(w->job);
+    for (uint32_t d = 0; d < like->rank; d++) {
+        ir_text_format(&strides, "%s%s", d ? ", " : "", step);
+        step = ir_format(w->job, "%s*%s", step, like->extent[d].text);
+    }
+    const char *field = opposite ? ir_format(w->job, ", strides: [%s]", ir_text_string(&strides)) : "";
+    Node *operand = IR_PUSH(w->job, &w->nodes);
+    *operand = *like;
+    operand->name = name;
+    operand->dtype = "f32";
+    operand->writable = 0;
+    ir_text_format(&w->inputs, "  %s: {dtype: f32, shape: %s%s}\n", name, random_shape_text(w, operand), field);
+    return name;
+}
+
 /* Two sums over the first dim that share a read and run through memory in different ways. */
 static void add_two_classes(Writer *w) {
     const Node x = w->nodes.at[0];
     if (x.rank < 2) return;
-    Node kept = {.rank = x.rank - 1}, turned = x;
+    Node kept = {.rank = x.rank - 1};
     memcpy(kept.extent, x.extent + 1, kept.rank * sizeof *kept.extent);
-    turned.name = ir_format(w->job, "x%u", w->nodes.count);
-    turned.dtype = "f32";
-    turned.writable = 0;
-    *IR_PUSH(w->job, &w->nodes) = turned;
-    Text strides = ir_text(w->job);
-    const char *step = "1";
-    for (uint32_t d = 0; d < x.rank; d++) {
-        ir_text_format(&strides, "%s%s", d ? ", " : "", step);
-        step = ir_format(w->job, "%s*%s", step, x.extent[d].text);
-    }
-    ir_text_format(&w->inputs, "  %s: {dtype: f32, shape: %s, strides: [%s]}\n", turned.name, random_shape_text(w, &x),
-                   ir_text_string(&strides));
+    const char *turned = add_operand(w, &x, true);
     add_stored(w, &kept, ir_format(w->job, "sum(%s, dim=0)", x.name), "");
-    add_stored(w, &kept, ir_format(w->job, "sum(%s * %s, dim=0)", x.name, turned.name), "");
+    add_stored(w, &kept, ir_format(w->job, "sum(%s * %s, dim=0)", x.name, turned), "");
 }
 
 /* Dims on both sides of one that stays. */
@@ -120,8 +127,52 @@ static void add_pair(Writer *w) {
     add_stored(w, &x, pair_text(w, x.name), "");
 }
 
+/* A sum over some of the outer dims of what a row's own sum scales, or of what it does not. */
+static const char *outer_sum(Writer *w, const Node *x, const char *of, Node *kept) {
+    Text dims = ir_text(w->job);
+    uint32_t first = below(w, x->rank - 1);
+    *kept = (Node){.rank = 0};
+    for (uint32_t d = 0; d < x->rank; d++) {
+        const bool summed = d + 1 < x->rank && (d == first || chance(w, 45));
+        if (summed)
+            ir_text_format(&dims, "%s%u", dims.count ? ", " : "", d);
+        else
+            kept->extent[kept->rank++] = x->extent[d];
+    }
+    static const char *const forms[] = {"sum", "mean", "sum", "prod"};
+    return ir_format(w->job, "%s(%s, dim=[%s])", pick_text(w, forms, 3), of, ir_text_string(&dims));
+}
+
+/* Sums along rows and across them of the same elements. Now and then the rows need the sums, or read something that
+ * runs the other way through memory. */
+static void add_mixed_order(Writer *w) {
+    const Node x = w->nodes.at[0];
+    if (x.rank < 2) return;
+    Node sums = x, kept;
+    sums.whole = false;
+    sums.extent[x.rank - 1] = (Extent){"1", 1, true};
+    const char *element = x.name;
+    if (chance(w, 50)) element = ir_format(w->job, "%s * %s", x.name, add_operand(w, &x, chance(w, 25)));
+    if (chance(w, 60)) { /* a weight */
+        const Node last = {.rank = 1, .extent = {x.extent[x.rank - 1]}};
+        element = ir_format(w->job, "%s * %s", element, add_operand(w, &last, false));
+    }
+    if (chance(w, 15)) {
+        const char *sum = outer_sum(w, &x, x.name, &kept), *total = add_stored(w, &kept, sum, "");
+        add_stored(w, &sums, ir_format(w->job, "sum(%s * sum(%s), dim=-1, keepdim=True)", element, total), "");
+        return;
+    }
+    const Node row =
+        *random_add_node(w, &sums, KIND_FLOAT, ir_format(w->job, "sum(%s, dim=-1, keepdim=True)", element));
+    const Node scaled = *random_add_node(w, &x, KIND_FLOAT, ir_format(w->job, "%s * %s", x.name, row.name));
+    add_stored(w, &kept, outer_sum(w, &x, chance(w, 50) ? x.name : scaled.name, &kept), "");
+    if (chance(w, 60)) add_stored(w, &x, ir_format(w->job, "%s - 1", scaled.name), "");
+    if (chance(w, 40)) add_stored(w, &kept, outer_sum(w, &x, ir_format(w->job, "abs(%s)", x.name), &kept), "");
+}
+
 void random_add_motif(Writer *w) {
-    static void (*const motifs[])(Writer *) = {add_overwritten, add_other_row,    add_two_classes,
-                                               add_middle_kept, add_sum_in_place, add_pair};
+    static void (*const motifs[])(Writer *) = {add_overwritten,  add_other_row,   add_two_classes, add_middle_kept,
+                                               add_sum_in_place, add_pair,        add_pair,        add_mixed_order,
+                                               add_mixed_order,  add_mixed_order, add_mixed_order, add_mixed_order};
     motifs[below(w, sizeof motifs / sizeof *motifs)](w);
 }

@@ -34,12 +34,13 @@ typedef enum Trait { /* what must differ between the two sides */
                      ROWS,     /* a CTA */
                      CHUNKS,
                      MIN_CTAS,
+                     STAGES,
                      UNROLL, /* the least of the phases */
                      WIDE    /* offsets of 64 bits */
 } Trait;
 
-static const char *const traits[] = {"kernels", "strategy", "elements a thread", "rows a CTA", "chunks", "min_ctas",
-                                     "unroll",  "64 bits"};
+static const char *const traits[] = {
+    "kernels", "strategy", "elements a thread", "rows a CTA", "chunks", "min_ctas", "stages", "unroll", "64 bits"};
 
 typedef struct Side {
     const char *m, *n; /* what the dims are */
@@ -57,6 +58,7 @@ typedef struct Case {
 #define RMS_NORM "nodes: {y: 'rms_norm($S, eps=1e-5)'}\noutputs: {y: f32}"
 #define COLUMN_SUM "nodes: {y: 'sum($S, dim=0)'}\noutputs: {y: f32}"
 #define ROW_SUM "nodes: {y: 'sum($S, dim=1)'}\noutputs: {y: f32}"
+#define BOTH_SUMS "nodes: {r: 'sum($S, dim=1)', c: 'sum($S, dim=0)'}\noutputs: {r: f32, c: f32}"
 #define POINTWISE "nodes: {y: '$S'}\noutputs: {y: f32}"
 
 static const Case cases[] = {
@@ -107,6 +109,20 @@ static const Case cases[] = {
      "nodes: {h: '$T', y: 'h - mean(h, -1, True)'}\noutputs: {y: f32}",
      false},
     {AT_FUSE_READS, KERNELS, {"any", "1000", 10}, {"any", "1000", 11}, RMS_NORM, false},
+    {AT_STREAM_ROW, ELEMENTS, {"any", "2048", 1}, {"any", "2052", 1}, BOTH_SUMS, false},
+    {AT_STREAM_LONG_ROW, ELEMENTS, {"any", "8192", 1}, {"any", "8196", 1}, BOTH_SUMS, false},
+    {AT_STREAM_BYTES, STAGES, {"any", "4096", 1}, {"any", "4096", 2}, BOTH_SUMS, false},
+    {AT_STREAM_BYTES_LONG, UNROLL, {"any", "16384", 1}, {"any", "16384", 2}, BOTH_SUMS, false},
+    {AT_MIXED_ELEMENTS, KERNELS, {"{hint: 4096}", "1280", 1}, {"{hint: 4096}", "1276", 1}, BOTH_SUMS, false},
+    {AT_MIXED_ROWS, KERNELS, {"{hint: 4096}", "2048", 1}, {"{hint: 4095}", "2048", 1}, BOTH_SUMS, false},
+    {AT_MIXED_COLUMNS, KERNELS, {"any", "16384", 1}, {"any", "16388", 1}, BOTH_SUMS, false},
+    {AT_MIXED_READS, KERNELS, {"any", "1000", 10}, {"any", "1000", 11}, BOTH_SUMS, false},
+    {AT_MIXED_BYTES,
+     KERNELS,
+     {"any", "16384", 2},
+     {"any", "16384", 3},
+     "nodes: {r: 'sum(x0, dim=1)', $Y}\noutputs: {r: f32, $O}",
+     false},
     {AT_CUT_STATEMENTS, KERNELS, {"any", "33", 0}, {"any", "33", 0}, "nodes: {y: '$T'}\noutputs: {y: f32}", false},
 };
 enum { CASES = sizeof cases / sizeof *cases, FAR = 1 << 24 /* elements that no host holds in time */ };
@@ -131,7 +147,8 @@ static const char *case_text(Job *job, const Case *test, const Side *side, uint3
     bool many = strstr(test->body, "$S") != NULL;
     Text out = ir_text(job);
     ir_text_format(&out, "graph: at_%s_%s\ntypes: {E: %s}\ndims: {M: %s, N: %s}\ninputs: {", breakpoints[test->at].name,
-                   beyond ? "beyond" : "near", test->at == AT_ROW_THREADS ? "bf16" : "f32", side->m, side->n);
+                   beyond ? "beyond" : "near",
+                   test->at == AT_ROW_THREADS || test->at == AT_STREAM_BYTES_LONG ? "bf16" : "f32", side->m, side->n);
     put_list(&out, 'I', many ? count : 1);
     ir_text_put(&out, "}\n");
     for (const char *at = test->body; *at; at++) {
@@ -159,6 +176,7 @@ static int64_t trait_of(const DeviceCase *own, Trait trait) {
     case ROWS: return step->tile.rows;
     case CHUNKS: return step->tile.chunks;
     case MIN_CTAS: return step->tile.min_ctas;
+    case STAGES: return step->tile.stages;
     case WIDE: return step->column64;
     case UNROLL: break;
     }

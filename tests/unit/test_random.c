@@ -20,9 +20,12 @@
 
 static const char *const fuse_gates[] = {"class", "axes",  "order",      "parts", "map",
                                          "alias", "cycle", "statements", "reads"};
+static const char *const order_gates[] = {"class",     "path", "batch",    "columns",
+                                          "registers", "rows", "elements", "reads"};
 #define GATE_COUNT (sizeof fuse_gates / sizeof *fuse_gates)
 static const char *const pair_gates[] = {"class", "registers", "phases"};
 #define PAIR_GATE_COUNT (sizeof pair_gates / sizeof *pair_gates)
+#define ORDER_GATES (sizeof order_gates / sizeof *order_gates)
 
 typedef struct Hits {
     uint32_t graphs, refused, unavailable;
@@ -38,6 +41,7 @@ typedef struct Hits {
     uint32_t stored, again, pieces, whole;
     uint32_t joined, gate[GATE_COUNT];
     uint32_t online, welford, pair_gate[PAIR_GATE_COUNT];
+    uint32_t turned, order_gate[ORDER_GATES];
     uint64_t elements, unbounded;
 } Hits;
 
@@ -304,22 +308,24 @@ static void count_cut(Hits *hits, const Report *report) {
         ++*(report->gate ? &hits->whole : &hits->pieces);
 }
 
-static void count_pair(Hits *hits, const Report *report) {
+/* A gate that the tables do not know is a failure: nobody would miss it. */
+static void count_gate(const Report *report, const char *const *gates, uint32_t count, uint32_t *met) {
     uint32_t gate = 0;
-    if (!report->gate) {
-        ++*(strstr(report->text, "(online)") ? &hits->online : &hits->welford);
-        return;
-    }
-    while (gate < PAIR_GATE_COUNT && strcmp(report->gate, pair_gates[gate])) gate++;
-    if (gate == PAIR_GATE_COUNT) fail_msg("a gate that is not counted: %s", report->text);
-    hits->pair_gate[gate]++;
+    while (gate < count && strcmp(report->gate, gates[gate])) gate++;
+    if (gate == count) fail_msg("a gate that is not counted: %s", report->text);
+    met[gate]++;
 }
 
-/* A gate that the tables do not know is a failure: nobody would miss it. */
+static void count_pair(Hits *hits, const Report *report) {
+    if (report->gate)
+        count_gate(report, pair_gates, PAIR_GATE_COUNT, hits->pair_gate);
+    else
+        ++*(strstr(report->text, "(online)") ? &hits->online : &hits->welford);
+}
+
 static void count_reports(Hits *hits, const Unit *unit) {
     for (uint32_t i = 0; i < unit->reports.count; i++) {
         const Report *report = &unit->reports.at[i];
-        uint32_t gate = 0;
         if (!strcmp(report->pass, "cut")) {
             count_cut(hits, report);
         } else if (!strcmp(report->pass, "partial")) {
@@ -330,12 +336,15 @@ static void count_reports(Hits *hits, const Unit *unit) {
             hits->sliced++;
         } else if (!strcmp(report->pass, "pair")) {
             count_pair(hits, report);
+        } else if (!strcmp(report->pass, "reorder")) {
+            if (report->gate)
+                count_gate(report, order_gates, ORDER_GATES, hits->order_gate);
+            else
+                hits->turned++;
         } else if (!report->gate) {
             hits->joined++;
         } else {
-            while (gate < GATE_COUNT && strcmp(report->gate, fuse_gates[gate])) gate++;
-            if (gate == GATE_COUNT) fail_msg("a gate that is not counted: %s", report->text);
-            hits->gate[gate]++;
+            count_gate(report, fuse_gates, GATE_COUNT, hits->gate);
         }
     }
 }
@@ -362,24 +371,32 @@ static void after_pass(void *state, Job *job, const Unit *unit, uint32_t index) 
         trial->hits->class[unit->prog->nests.at[n].class]++;
 }
 
+/* Knobs of each eighth of the seeds, and of each eighth of these. */
+static void choose_settings(Job *job, Trial *trial) {
+    static const Setting first[8] = {{"fuse_reads", "1"}, {"fuse_statements", "9"}, {"split", "all"}, {NULL, NULL},
+                                     {NULL, NULL},        {"cut_statements", "7"},  {"fuse", "off"},  {NULL, NULL}};
+    static const Setting second[8] = {
+        {NULL, NULL}, {"mixed_bytes", "20"}, {"mixed_reads", "1"}, {NULL, NULL}, {"mixed_elements", "100000"},
+        {NULL, NULL}, {"mixed_rows", "12"},  {NULL, NULL}};
+    const uint32_t a = trial->seed % 8, b = trial->seed / 8 % 8;
+    Setting *sets = IR_NEW_ARRAY(job, Setting, 5);
+    uint32_t count = 0;
+    if (b) sets[count++] = (Setting){"mixed_rows", "1"};
+    if (b) sets[count++] = (Setting){"mixed_elements", "1"};
+    if (first[a].name) sets[count++] = first[a];
+    if (second[b].name) sets[count++] = second[b];
+    if (trial->seed % 3) sets[count++] = (Setting){"strategy", "row_loop"}; /* so that pairs are taken */
+    trial->options.sets = sets;
+    trial->options.set_count = count;
+    trial->options.batch_invariant = b % 4 == 3 && a != 2; /* no split=all then */
+}
+
 static void run_trial(Job *job, void *state) {
     Trial *trial = state;
-    static const Setting few_statements = {"fuse_statements", "9"}, few_reads = {"fuse_reads", "1"},
-                         all_parts = {"split", "all"}, short_nests = {"cut_statements", "7"}, alone = {"fuse", "off"},
-                         loop = {"strategy", "row_loop"};
     uint32_t rows = trial->seed % 4 == 0 ? RANDOM_ROWS_ONLY : 0, all = trial->seed % 3 == 0 ? RANDOM_ALL_DTYPES : 0;
     trial->random = random_graph(job, trial->seed, rows | all);
     trial->options = (GenOptions){.target = gen_target(90), .verify = true, .after = after_pass, .after_state = trial};
-    Setting sets[2];
-    const uint64_t way = trial->seed % 8;
-    if (way < 7)
-        sets[trial->options.set_count++] = way == 0   ? few_reads
-                                           : way == 1 ? few_statements
-                                           : way < 5  ? all_parts
-                                           : way == 5 ? short_nests
-                                                      : alone;
-    if (trial->seed % 3) sets[trial->options.set_count++] = loop; /* so that pairs are taken */
-    trial->options.sets = sets;
+    choose_settings(job, trial);
     gen_run(job, &trial->unit, "random.yaml", trial->random.text, trial->random.count, &trial->options,
             gen_pass_find("pair"));
     count_graph(trial, trial->unit.expanded);
@@ -416,8 +433,7 @@ static uint32_t print_hits(const Hits *hits) {
         hits->graphs, hits->refused, hits->unavailable, (unsigned long long)hits->elements,
         (unsigned long long)hits->unbounded);
     hits_line(&report, "class");
-    for (uint32_t i = 0; i < CLASS_COUNT; i++)
-        hits_count(&report, hits->class[i], ir_class_name((NestClass)i), i <= CLASS_ROW || i == CLASS_FINALIZE);
+    for (uint32_t i = 0; i < CLASS_COUNT; i++) hits_count(&report, hits->class[i], ir_class_name((NestClass)i), true);
     hits_dtypes(&report, "input", hits->input_dtype);
     hits_dtypes(&report, "output", hits->output_dtype);
     hits_dtypes(&report, "scalar", hits->scalar_dtype);
@@ -463,6 +479,9 @@ static uint32_t print_hits(const Hits *hits) {
     hits_count(&report, hits->welford, "welford", true);
     for (uint32_t i = 0; i < PAIR_GATE_COUNT; i++) /* a longer chain beside a pair is rare: tests/pass has it */
         hits_count(&report, hits->pair_gate[i], pair_gates[i], strcmp(pair_gates[i], "phases") != 0);
+    hits_line(&report, "reorder");
+    hits_count(&report, hits->turned, "turned", true);
+    for (uint32_t i = 0; i < ORDER_GATES; i++) hits_count(&report, hits->order_gate[i], order_gates[i], true);
     hits_end(&report);
     return report.missing;
 }
