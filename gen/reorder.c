@@ -32,7 +32,7 @@ typedef struct Turner {
     Prog *prog;
     uint32_t *writer; /* of each buf: the nest that stores it, or IR_NONE */
     int64_t *held;    /* of each nest: bytes a column of the accumulators that go with its rows */
-    bool *turned;     /* of each nest */
+    uint32_t *row;    /* of each nest: the one whose loops it took, or IR_NONE */
 } Turner;
 
 /* ---- axes ---- */
@@ -145,6 +145,33 @@ static bool paths_allow(const Turner *t, uint32_t row, uint32_t sums, const Nest
     return true;
 }
 
+/* ---- beside other sums ---- */
+
+/* Whether fuse will join two nests of rows, or they are one. */
+static bool rows_join(const Turner *t, uint32_t row, uint32_t other) {
+    const Nest *a = &t->prog->nests.at[row], *b = &t->prog->nests.at[other];
+    return row == other ||
+           (b->class == CLASS_INNER && gen_same_axes(a, b) &&
+            (gen_share_full_read(a, b) || gen_nest_after(t->prog, a, b) || gen_nest_after(t->prog, b, a)));
+}
+
+/* Why sums cannot go with rows beside those that do already: they wait for one of them, or consume other rows. */
+static const Gate *beside_others(Turner *t, uint32_t row, uint32_t sums, const Nest *turned) {
+    static const Gate waits = {"path", 0, 0, "it waits for another sum across these rows"},
+                      others = {"parts", 0, 0, "another sum across these rows keeps other rows"};
+    bool *needed = IR_NEW_ARRAY(t->job, bool, t->prog->nests.count);
+    mark_needed(t, sums, needed);
+    for (uint32_t n = 0; n < t->prog->nests.count; n++) {
+        if (t->row[n] == IR_NONE || !rows_join(t, row, t->row[n])) continue;
+        if (needed[n]) return &waits;
+        AxisParts parts, like_parts;
+        Nest other = t->prog->nests.at[n], like = *turned;
+        if (!gen_same_axes(&other, &like)) gen_refine_axes(t->job, t->prog, &other, &like, true, &parts, &like_parts);
+        if (gen_nest_partial(&other)->consumed != gen_nest_partial(turned)->consumed) return &others;
+    }
+    return NULL;
+}
+
 /* ---- gates ---- */
 
 static int64_t limit_of(const Turner *t, KnobId id, int64_t otherwise) {
@@ -210,6 +237,8 @@ static Gate judge(Turner *t, uint32_t index, uint32_t sums, const Nest *row, con
     if (!paths_allow(t, index, sums, turned)) return (Gate){"path", 0, 0, "one needs what the other makes"};
     if (t->unit->options.batch_invariant && keeps_any_rows(turned))
         return (Gate){"batch", 0, 0, "the number of parts would follow that of rows"};
+    const Gate *beside = beside_others(t, index, sums, turned);
+    if (beside) return *beside;
     return judge_numbers(t, index, row, turned);
 }
 
@@ -238,14 +267,8 @@ static void report(Turner *t, uint32_t row, uint32_t sums, const Gate *gate) {
 
 /* The accumulators go with all rows that fuse will join. */
 static void hold(Turner *t, uint32_t index, int64_t bytes) {
-    const Nest *row = &t->prog->nests.at[index];
-    for (uint32_t r = 0; r < t->prog->nests.count; r++) {
-        const Nest *other = &t->prog->nests.at[r];
-        bool joins = r == index || (other->class == CLASS_INNER && gen_same_axes(row, other) &&
-                                    (gen_share_full_read(row, other) || gen_nest_after(t->prog, row, other) ||
-                                     gen_nest_after(t->prog, other, row)));
-        if (joins) t->held[r] += bytes;
-    }
+    for (uint32_t r = 0; r < t->prog->nests.count; r++)
+        if (rows_join(t, index, r)) t->held[r] += bytes;
 }
 
 /* Turns a nest to the first rows that let it, or says why none does: of those that it shares a read with, the first. */
@@ -265,7 +288,7 @@ static void turn_one(Turner *t, uint32_t sums) {
         }
         hold(t, r, accumulator_bytes(&turned));
         split_alike(t, row, &new_row);
-        t->turned[sums] = true;
+        t->row[sums] = r;
         t->prog->nests.at[sums] = turned;
         report(t, r, sums, &gate);
         return;
@@ -304,11 +327,11 @@ static void part_ways(Turner *t) {
         uint32_t other = IR_NONE;
         bool stays = false;
         for (uint32_t n = 0; n < t->prog->nests.count; n++)
-            stays |= gen_nest_partial(&t->prog->nests.at[n]) && !t->turned[n] &&
+            stays |= gen_nest_partial(&t->prog->nests.at[n]) && t->row[n] == IR_NONE &&
                      part_of(t->prog, &t->prog->nests.at[n]) == part;
         for (uint32_t n = 0; n < t->prog->nests.count && stays; n++) {
             const Nest *nest = &t->prog->nests.at[n];
-            if (!t->turned[n] || part_of(t->prog, nest) != part) continue;
+            if (t->row[n] == IR_NONE || part_of(t->prog, nest) != part) continue;
             if (other == IR_NONE) {
                 other = t->prog->parts.count;
                 *IR_PUSH(t->job, &t->prog->parts) = ir_format(t->job, "P%u", other);
@@ -325,7 +348,8 @@ void gen_reorder(Job *job, Unit *unit) {
     const size_t count = unit->prog->nests.count + (size_t)1;
     t.writer = IR_NEW_ARRAY(job, uint32_t, unit->prog->bufs.count + (size_t)1);
     t.held = IR_NEW_ARRAY(job, int64_t, count);
-    t.turned = IR_NEW_ARRAY(job, bool, count);
+    t.row = IR_NEW_ARRAY(job, uint32_t, count);
+    for (size_t n = 0; n < count; n++) t.row[n] = IR_NONE;
     find_writers(&t);
     for (uint32_t n = 0; n < unit->prog->nests.count; n++)
         if (is_sum_across_rows(&t, &unit->prog->nests.at[n])) turn_one(&t, n);
