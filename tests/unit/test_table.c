@@ -8,6 +8,9 @@
  *   # beyond: 4194304       bytes beyond what any compiler must move: each element of each input read once (twice
  *                           where it is added to), each output stored once. Not written: none
  *   # workspace: 2048       bytes of a launch. Not written: none
+ *   # rewrites: 2 partial, 1 reorder, 1 mixed
+ *                           sums made in parts by the pass partial, those that reorder gave the loops of rows, kernels
+ *                           that hold rows and such sums. Must stand where reorder had something to judge
  *   # refused: TEXT         what a gate refused, all of it in order. Not written: nothing
  *   # told: TEXT            something else that a pass told, or a part of what schedule chose
  *   # fails: TEXT           there is no plan, and the message contains this
@@ -26,6 +29,7 @@
 #include <string.h>
 
 #include "gen/bytes.h"
+#include "gen/nests.h"
 #include "gen/workspace.h"
 #include "tests/support/directives.h"
 #include "tests/support/generate.h"
@@ -35,10 +39,12 @@ typedef struct Row { /* of the table */
     const char *path;
     const char *text; /* from the first comment to the next graph's */
     Unit unit;
+    uint32_t partials; /* after the pass partial */
 } Row;
 
 typedef struct Counts {
     uint32_t graphs, kernels, refused, failed;
+    uint32_t mixed, parted; /* graphs with both orders in one kernel; where reorder refused some */
     uint32_t classes[CLASS_COUNT], strategies[STRATEGY_COUNT];
 } Counts;
 
@@ -109,7 +115,38 @@ static int64_t workspace_bytes(Job *job, const Unit *unit) {
     return places[unit->plan->rooms.count];
 }
 
-static const char *found_lines(Job *job, const Unit *unit) {
+/* Behind the pass partial: how many sums are in parts. */
+static void count_partials(void *state, Job *job, const Unit *unit, uint32_t pass) {
+    Row *row = state;
+    (void)job;
+    if (pass != gen_pass_find("partial")) return;
+    for (uint32_t n = 0; n < unit->prog->nests.count; n++)
+        row->partials += gen_nest_partial(&unit->prog->nests.at[n]) != NULL;
+}
+
+static uint32_t count_mixed(const Unit *unit) {
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++)
+        count += unit->prog->nests.at[unit->plan->steps.at[s].nest].class == CLASS_ROW_PARTIAL;
+    return count;
+}
+
+static void put_rewrites(Text *out, const Row *row) {
+    const Unit *unit = &row->unit;
+    bool judged = strstr(row->text, "\n# rewrites: ") != NULL;
+    uint32_t turned = 0;
+    for (uint32_t i = 0; i < unit->reports.count; i++) {
+        const Report *report = &unit->reports.at[i];
+        if (strcmp(report->pass, "reorder") != 0) continue;
+        judged = true;
+        turned += report->gate == NULL;
+    }
+    if (judged)
+        ir_text_format(out, "# rewrites: %u partial, %u reorder, %u mixed\n", row->partials, turned, count_mixed(unit));
+}
+
+static const char *found_lines(Job *job, const Row *row) {
+    const Unit *unit = &row->unit;
     Text out = ir_text(job);
     int64_t moved = 0;
     for (uint32_t s = 0; s < unit->plan->steps.count; s++)
@@ -117,6 +154,7 @@ static const char *found_lines(Job *job, const Unit *unit) {
     const int64_t beyond = moved - needed_bytes(job, unit->graph), workspace = workspace_bytes(job, unit);
     if (beyond) ir_text_format(&out, "# beyond: %lld\n", (long long)beyond);
     if (workspace) ir_text_format(&out, "# workspace: %lld\n", (long long)workspace);
+    put_rewrites(&out, row);
     for (uint32_t i = 0; i < unit->reports.count; i++)
         if (unit->reports.at[i].gate) ir_text_format(&out, "# refused: %s\n", unit->reports.at[i].text);
     return ir_text_string(&out);
@@ -124,7 +162,7 @@ static const char *found_lines(Job *job, const Unit *unit) {
 
 /* ---- one graph ---- */
 
-static const char *const keys[] = {"kernel", "beyond", "workspace", "refused"};
+static const char *const keys[] = {"kernel", "beyond", "workspace", "rewrites", "refused"};
 
 static const char *wanted_lines(Job *job, const char *text) {
     Text out = ir_text(job);
@@ -137,7 +175,7 @@ static const char *wanted_lines(Job *job, const char *text) {
 
 static void run_passes(Job *job, void *state) {
     Row *row = state;
-    GenOptions options = {.target = gen_target(90), .verify = true};
+    GenOptions options = {.target = gen_target(90), .verify = true, .after = count_partials, .after_state = row};
     options.hints = directive_settings(job, row->text, "hint", &options.hint_count);
     options.defines = directive_settings(job, row->text, "define", &options.define_count);
     options.fixes = directive_settings(job, row->text, "fix", &options.fix_count);
@@ -159,7 +197,14 @@ static void count_row(const Unit *unit, Counts *counts) {
         counts->classes[unit->prog->nests.at[step->nest].class]++;
         counts->strategies[step->strategy]++;
     }
-    for (uint32_t i = 0; i < unit->reports.count; i++) counts->refused += unit->reports.at[i].gate != NULL;
+    bool parted = false;
+    for (uint32_t i = 0; i < unit->reports.count; i++) {
+        const Report *report = &unit->reports.at[i];
+        counts->refused += report->gate != NULL;
+        parted |= report->gate && !strcmp(report->pass, "reorder");
+    }
+    counts->mixed += count_mixed(unit) > 0;
+    counts->parted += parted;
 }
 
 /* What is wrong, as text; NULL: nothing. */
@@ -173,7 +218,7 @@ static const char *check_row(Job *job, Row *row, Counts *counts) {
     }
     if (status != STATUS_OK) return ir_job_report(job);
     count_row(&row->unit, counts);
-    const char *found = found_lines(job, &row->unit), *wanted = wanted_lines(job, row->text);
+    const char *found = found_lines(job, row), *wanted = wanted_lines(job, row->text);
     if (strcmp(found, wanted)) return ir_format(job, "wanted\n%sfound\n%s", wanted, found);
     while ((told = directive_next(job, &at, "told")))
         if (!was_told(&row->unit, told)) return ir_format(job, "nothing told \"%s\"\n", told);
@@ -204,7 +249,7 @@ static void check_file(const char *path, Counts *counts, bool print) {
         const char *wrong = check_row(job, &row, counts);
         counts->graphs++;
         if (print)
-            printf("%s\n%s\n", graph_name(job, text), row.unit.plan ? found_lines(job, &row.unit) : wrong);
+            printf("%s\n%s\n", graph_name(job, text), row.unit.plan ? found_lines(job, &row) : wrong);
         else if (wrong)
             printf("%s, graph %s: %s\n", path, graph_name(job, text), wrong);
         counts->failed += wrong != NULL;
@@ -220,13 +265,14 @@ static void test_files(void **state) {
     assert_int_equal(glob("tests/table/*.yaml", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) check_file(found.gl_pathv[i], &counts, false);
     globfree(&found);
-    printf("# table: %u graphs, %u kernels, %u refusals\n", counts.graphs, counts.kernels, counts.refused);
+    printf("# table: %u graphs, %u kernels, %u refusals; both orders in one kernel in %u graphs, kept apart in %u\n",
+           counts.graphs, counts.kernels, counts.refused, counts.mixed, counts.parted);
     assert_int_equal(counts.failed, 0);
-    assert_true(counts.graphs >= 60 && counts.refused > 0);
+    assert_true(counts.graphs >= 60 && counts.refused > 0 && counts.mixed >= 40 && counts.parted >= 12);
     for (uint32_t s = 0; s < STRATEGY_COUNT; s++)
         if (!counts.strategies[s]) fail_msg("no kernel is %s", gen_strategy((Strategy)s)->name);
-    static const NestClass classes[] = {CLASS_POINTWISE, CLASS_INNER, CLASS_OUTER,
-                                        CLASS_MIXED,     CLASS_ROW,   CLASS_FINALIZE};
+    static const NestClass classes[] = {CLASS_POINTWISE, CLASS_INNER,    CLASS_OUTER,      CLASS_MIXED,
+                                        CLASS_ROW,       CLASS_FINALIZE, CLASS_ROW_PARTIAL};
     for (uint32_t c = 0; c < sizeof classes / sizeof *classes; c++)
         if (!counts.classes[classes[c]]) fail_msg("no kernel is of class %s", ir_class_name(classes[c]));
 }
