@@ -30,10 +30,20 @@ static void put_bufs(const Unit *unit, BufKind kind, const char *label, Text *ou
     }
 }
 
-static void put_step_line(const Unit *unit, const Step *step, Text *out) {
+static const char *step_name(const Unit *unit, uint32_t step) {
+    return unit->prog->nests.at[unit->plan->steps.at[step].nest].name;
+}
+
+static void put_step_line(const Unit *unit, uint32_t index, Text *out) {
+    const Step *step = &unit->plan->steps.at[index];
     const Tile *tile = &step->tile;
-    ir_text_format(out, "//   kernel  %s: %s, ", unit->prog->nests.at[step->nest].name,
-                   gen_strategy(step->strategy)->name);
+    const char *bytes = gen_poly_text(out->job, unit->prog, gen_step_bytes(out->job, unit, step));
+    if (!gen_has_code(unit->plan, index)) {
+        ir_text_format(out, "//   kernel  %s: launches the code of %s; moves %s bytes\n", step_name(unit, index),
+                       step_name(unit, step->code), bytes);
+        return;
+    }
+    ir_text_format(out, "//   kernel  %s: %s, ", step_name(unit, index), gen_strategy(step->strategy)->name);
     if (step->strategy == STRATEGY_POINTWISE)
         ir_text_format(out, "threads=%d vector=%d chunks=%d", tile->threads, tile->vector, tile->chunks);
     else
@@ -42,8 +52,7 @@ static void put_step_line(const Unit *unit, const Step *step, Text *out) {
     if (tile->stages) ir_text_format(out, " stages=%d", tile->stages);
     if (tile->part_rows) ir_text_format(out, " part_rows=%d", tile->part_rows);
     if (tile->min_ctas) ir_text_format(out, " min_ctas=%d", tile->min_ctas);
-    ir_text_format(out, "; %u phase%s; moves %s bytes\n", step->phase_count, step->phase_count == 1 ? "" : "s",
-                   gen_poly_text(out->job, unit->prog, gen_step_bytes(out->job, unit, step)));
+    ir_text_format(out, "; %u phase%s; moves %s bytes\n", step->phase_count, step->phase_count == 1 ? "" : "s", bytes);
 }
 
 static void put_heading(const Unit *unit, Text *out) {
@@ -52,7 +61,7 @@ static void put_heading(const Unit *unit, Text *out) {
     put_bufs(unit, BUF_IN, "in", out);
     put_bufs(unit, BUF_SCALAR, "scalar", out);
     put_bufs(unit, BUF_OUT, "out", out);
-    for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step_line(unit, &unit->plan->steps.at[s], out);
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) put_step_line(unit, s, out);
     ir_text_put(out, "//\n// vN is %N of `normgen ir --after=schedule`; r: its loaded words, k: kept, acc: its "
                      "accumulator, slots: that in shared\n// memory. o: lanes to store; stores and sums in parts are "
                      "numbered after the values.\n");
@@ -86,7 +95,8 @@ static const char *kernels_text(Job *job, const Unit *unit) {
     Text text = ir_text(job);
     int site = 0;
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
-        ir_text_format(&text, "// ---- kernel %s ----\n\n", unit->prog->nests.at[unit->plan->steps.at[s].nest].name);
+        if (!gen_has_code(unit->plan, s)) continue;
+        ir_text_format(&text, "// ---- kernel %s ----\n\n", step_name(unit, s));
         gen_emit_step(job, unit, s, &site, &text);
         ir_text_put(&text, "\n");
     }
@@ -97,7 +107,7 @@ static const char *kernels_text(Job *job, const Unit *unit) {
 static void put_host_entries(Job *job, const Unit *unit, Text *out) {
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
         const Step *step = &unit->plan->steps.at[s];
-        for (uint32_t v = 0; v < step->variant_count; v++) {
+        for (uint32_t v = 0; gen_has_code(unit->plan, s) && v < step->variant_count; v++) {
             const char *kernel = step->variants[v].kernel;
             ir_text_format(out, "NG_ENTRY(%s)(void **params) {\n    NG_SPACE::%s(", kernel, kernel);
             for (uint32_t i = 0; i < step->param_count; i++) {
@@ -117,14 +127,15 @@ static void put_host_entries(Job *job, const Unit *unit, Text *out) {
 
 uint32_t gen_kernel_count(const Plan *plan) {
     uint32_t count = 0;
-    for (uint32_t s = 0; s < plan->steps.count; s++) count += plan->steps.at[s].variant_count;
+    for (uint32_t s = 0; s < plan->steps.count; s++)
+        if (gen_has_code(plan, s)) count += plan->steps.at[s].variant_count;
     return count;
 }
 
 static void list_kernels(Job *job, const Plan *plan, Source *source) {
     source->kernels = IR_NEW_ARRAY(job, const char *, (size_t)plan->steps.count *GEN_MAX_VARIANTS + 1);
     for (uint32_t s = 0; s < plan->steps.count; s++)
-        for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
+        for (uint32_t v = 0; gen_has_code(plan, s) && v < plan->steps.at[s].variant_count; v++)
             source->kernels[source->kernel_count++] = plan->steps.at[s].variants[v].kernel;
 }
 

@@ -139,6 +139,7 @@ void gen_emit_entry(Emitter *e, const Variant *variant, uint32_t index, Text *ou
 void gen_emit_declarations(Job *job, const Unit *unit, Text *out) {
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
         const Step *step = &unit->plan->steps.at[s];
+        if (!gen_has_code(unit->plan, s)) continue;
         Emitter e = {
             .job = job, .unit = unit, .prog = unit->prog, .step = step, .nest = &unit->prog->nests.at[step->nest]};
         for (uint32_t v = 0; v < step->variant_count; v++) {

@@ -447,7 +447,8 @@ void gen_emit_step(Job *job, const Unit *unit, uint32_t index, int *site, Text *
     gen_skeleton(job, skeleton->bytes, &(Skeleton){&e, region_wanted, region_fill, region_enter, step->phase_count},
                  out);
     uint32_t kernel = 0;
-    for (uint32_t s = 0; s < index; s++) kernel += unit->plan->steps.at[s].variant_count;
+    for (uint32_t s = 0; s < index; s++)
+        if (gen_has_code(unit->plan, s)) kernel += unit->plan->steps.at[s].variant_count;
     for (uint32_t i = 0; i < step->variant_count; i++) gen_emit_entry(&e, &step->variants[i], kernel + i, out);
     *site = e.site;
 }

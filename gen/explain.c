@@ -246,6 +246,8 @@ static void tell_other_choices(const Explain *e) {
 
 static void tell_head(const Explain *e) {
     const uint32_t kernels = e->plan->steps.count;
+    uint32_t codes = 0;
+    for (uint32_t s = 0; s < kernels; s++) codes += gen_has_code(e->plan, s);
     gen_tell_json_text(e->tell, "graph", e->prog->name);
     gen_tell_json_int(e->tell, "arch", e->target->arch);
     gen_tell_json_text(e->tell, "planned_for", e->target->name);
@@ -255,8 +257,9 @@ static void tell_head(const Explain *e) {
     gen_tell_close(e->tell, false);
     if (e->tell->json) return;
     gen_tell_line(e->tell, 0,
-                  ir_format(e->job, "%s: %u kernel%s, planned for sm_%d (%s)", e->prog->name, kernels,
-                            kernels == 1 ? "" : "s", e->target->arch, e->target->name));
+                  ir_format(e->job, "%s: %u kernel%s%s, planned for sm_%d (%s)", e->prog->name, kernels,
+                            kernels == 1 ? "" : "s", codes == kernels ? "" : ir_format(e->job, ", %u distinct", codes),
+                            e->target->arch, e->target->name));
     if (e->prog->dims.count)
         gen_tell_text(
             e->tell, "numbers",

@@ -258,6 +258,18 @@ static void tell_room(const Explain *e, const Step *step) {
     if (step->shared_bytes) gen_tell_text(e->tell, "shared", ir_format(e->job, "%u bytes a CTA", step->shared_bytes));
 }
 
+/* A kernel that is compiled once for several steps is told at each: what it reads and moves is the step's own. */
+static void tell_title(const Explain *e, uint32_t index) {
+    Text title = ir_text(e->job);
+    const char *first = gen_has_code(e->plan, index) ? NULL : nest_of(e, e->plan->steps.at[index].code)->name;
+    ir_text_format(&title, "kernel %s", nest_of(e, index)->name);
+    if (e->plan->steps.count > 1) ir_text_format(&title, ", %u of %u", index + 1, e->plan->steps.count);
+    if (first) ir_text_format(&title, ", same code as %s", first);
+    gen_tell_line(e->tell, 0, "");
+    gen_tell_line(e->tell, 0, ir_text_string(&title));
+    gen_tell_json_text(e->tell, "same_code_as", first);
+}
+
 void gen_explain_kernel(const Explain *e, uint32_t index) {
     const Step *step = &e->plan->steps.at[index];
     const Nest *nest = nest_of(e, index);
@@ -266,11 +278,7 @@ void gen_explain_kernel(const Explain *e, uint32_t index) {
     int64_t value;
     gen_tell_open(e->tell, NULL, false);
     gen_tell_json_text(e->tell, "name", nest->name);
-    gen_tell_line(e->tell, 0, "");
-    gen_tell_line(e->tell, 0,
-                  e->plan->steps.count == 1
-                      ? ir_format(e->job, "kernel %s", nest->name)
-                      : ir_format(e->job, "kernel %s, %u of %u", nest->name, index + 1, e->plan->steps.count));
+    tell_title(e, index);
     tell_nest(e, step, nest);
     tell_reductions(e, nest);
     tell_flow(e, index, true);

@@ -57,7 +57,8 @@ typedef struct Source {
     size_t host_count;
     const char *header_text; /* gen --header: declarations of NAME_launch and NAME_workspace_bytes */
     size_t header_count;
-    /* In device_text, in the order of steps and variants; with -DNG_ONLY=n it holds kernel n alone. */
+    /* In device_text, in the order of the steps that have code and their variants; with -DNG_ONLY=n it holds kernel n
+     * alone. */
     uint32_t kernel_count;
     const char **kernels; /* their names */
 } Source;

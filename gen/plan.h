@@ -89,7 +89,7 @@ typedef struct Form {
 } Form;
 
 typedef struct Variant {
-    const char *kernel; /* the function's name in the text, unique in the unit */
+    const char *kernel; /* the function's name in the text: unique in the unit, but for steps of one code */
     const char *label;  /* "aligned", "any" */
     bool wide;          /* accesses of tile.vector elements are one machine access */
     uint32_t guard_count;
@@ -117,8 +117,9 @@ typedef struct Chain {
     int64_t units_each, adds, tree;
 } Chain;
 
-typedef struct Step {
+typedef struct Step { /* what kernels' text depends on stands in gen/twins.c too */
     uint32_t nest;
+    uint32_t code; /* the step whose kernels it launches: itself, or an earlier one that is equal but for names */
     Strategy strategy;
     Tile tile;
     uint32_t row_mask; /* axes that rows run over; pointwise: 0, every axis is tiled by its linear index; column: the
@@ -199,7 +200,9 @@ typedef struct Plan {
     uint32_t *room_of;   /* of prog->bufs; IR_NONE: not in the workspace */
 } Plan;
 
-uint32_t gen_kernel_count(const Plan *plan); /* all variants of all steps */
+/* Its kernels stand in the text, in the order of such steps; the others launch those of an earlier one. */
+static inline bool gen_has_code(const Plan *plan, uint32_t step) { return plan->steps.at[step].code == step; }
+uint32_t gen_kernel_count(const Plan *plan); /* of the text: all variants of the steps that have code */
 
 /* The plan as comment lines, for dumps (gen/schedule_print.c). */
 struct Unit;

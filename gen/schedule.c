@@ -428,6 +428,7 @@ static void plan_nest(Job *job, Unit *unit, uint32_t index) {
     Planner p = {.job = job, .unit = unit, .prog = unit->prog, .nest = nest, .plan = unit->plan};
     p.step = IR_PUSH(job, &unit->plan->steps);
     p.step->nest = index;
+    p.step->code = unit->plan->steps.count - 1;
     plan_tile(&p);
     gen_plan_chain(&p);
     plan_params(&p);
@@ -455,6 +456,7 @@ void gen_schedule(Job *job, Unit *unit) {
     gen_knobs_check(job, &unit->options);
     start_plan(job, unit);
     for (uint32_t i = 0; i < unit->prog->nests.count; i++) plan_nest(job, unit, i);
+    gen_find_twins(job, unit);
     gen_plan_workspace(job, unit);
     gen_knobs_met(job, unit);
 }

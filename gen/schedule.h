@@ -63,6 +63,9 @@ _Noreturn void gen_refuse_knob(Planner *planner, KnobId id, int value, const cha
 int gen_row_threads(const Planner *planner, int elements); /* for rows of planner->guess with so many a thread */
 void gen_check_rows(Planner *planner);                     /* row_threads, rows and chunks; sets threads */
 
+/* Which steps launch kernels of others, once all are planned. (gen/twins.c) */
+void gen_find_twins(Job *job, const Unit *unit);
+
 /* One more line for explain. */
 void gen_choose(Job *job, Plan *plan, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -42,6 +42,8 @@ static void put_step(Text *text, const Unit *unit, const Step *step) {
     ir_text_format(text, "# step %s: %s threads=%d row_threads=%d rows=%d vector=%d chunks=%d min_ctas=%d\n",
                    nest->name, gen_strategy(step->strategy)->name, tile->threads, tile->row_threads, tile->rows,
                    tile->vector, tile->chunks, tile->min_ctas);
+    if (&unit->plan->steps.at[step->code] != step)
+        ir_text_format(text, "#   code of %s\n", unit->prog->nests.at[unit->plan->steps.at[step->code].nest].name);
     ir_text_format(text, "#   grid %s, shared %u bytes\n", gen_grid_text(text->job, unit->prog, step),
                    step->shared_bytes);
     for (uint32_t v = 0; v < step->variant_count; v++) {

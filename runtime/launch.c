@@ -9,7 +9,9 @@ Status rt_program_load(RtProgram *program, RtDevice *device, RtModule *module, T
     const Plan *plan = program->unit->plan;
     for (uint32_t s = 0; s < plan->steps.count; s++) {
         const Step *step = &plan->steps.at[s];
-        for (uint32_t v = 0; v < step->variant_count; v++) {
+        if (!gen_has_code(plan, s))
+            memcpy(program->variants[s], program->variants[step->code], sizeof *program->variants);
+        for (uint32_t v = 0; gen_has_code(plan, s) && v < step->variant_count; v++) {
             RtVariant *variant = &program->variants[s][v];
             Status status = device->ops->kernel(device, module, step->variants[v].kernel, step->shared_bytes,
                                                 &variant->kernel, why);

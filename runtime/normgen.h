@@ -320,6 +320,8 @@ typedef struct ng_kernel {
     int threads;
     uint32_t shared_bytes;
     int registers, local_bytes; /* stack and spills; -1 where neither device nor cubin can say */
+    uint32_t launches;          /* times that one ng_launch launches it or another variant of it: what is equal but for
+                                   names is compiled once */
 } ng_kernel;
 NG_API ng_status ng_kernel_query(const ng_program *program, uint32_t index, ng_kernel *kernel);
 

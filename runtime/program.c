@@ -104,11 +104,8 @@ static void build_kernels(Job *job, Compiling *compiling) {
     Status status = device->ops->build(device, sources, 1, &program->module, &compiling->said);
     if (!status) status = rt_program_load(program->tables, device, program->module, &compiling->said);
     if (status) ir_stop(job, status);
-    uint32_t kernel = 0;
-    const Plan *plan = program->unit.plan;
-    for (uint32_t s = 0; s < plan->steps.count; s++)
-        for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
-            program->facts_found[kernel++] = program->context->kind == NG_DEVICE_CUDA;
+    const uint32_t kernels = gen_kernel_count(program->unit.plan);
+    for (uint32_t k = 0; k < kernels; k++) program->facts_found[k] = program->context->kind == NG_DEVICE_CUDA;
     program->facts_known = program->context->kind == NG_DEVICE_CUDA;
 }
 

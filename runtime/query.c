@@ -38,8 +38,7 @@ ng_status ng_program_query(const ng_program *program, ng_program_facts *facts) {
                             .scalars = tables->graph->scalars.count,
                             .dims = tables->any_count,
                             .compile_seconds = program->seconds};
-    for (uint32_t s = 0; program->unit.plan && s < program->unit.plan->steps.count; s++)
-        own.kernels += program->unit.plan->steps.at[s].variant_count;
+    if (program->unit.plan) own.kernels = gen_kernel_count(program->unit.plan);
     return rt_struct_out(facts, &own, sizeof own) ? NG_OK : NG_USAGE;
 }
 
@@ -193,7 +192,7 @@ void rt_program_take_facts(const ng_program *program, const char *cubin, size_t 
     uint32_t kernel = 0;
     pthread_mutex_lock(&own->facts_lock);
     for (uint32_t s = 0; cubin && !own->facts_known && s < plan->steps.count; s++)
-        for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
+        for (uint32_t v = 0; gen_has_code(plan, s) && v < plan->steps.at[s].variant_count; v++)
             own->facts_found[kernel++] =
                 rt_cubin_facts(cubin, count, plan->steps.at[s].variants[v].kernel, &own->tables->variants[s][v].facts);
     own->facts_known = true;
@@ -218,9 +217,14 @@ static void read_cubin(ng_program *program) {
 ng_status ng_kernel_query(const ng_program *program, uint32_t index, ng_kernel *kernel) {
     if (!program || !kernel || !program->unit.plan) return NG_USAGE;
     const Plan *plan = program->unit.plan;
-    uint32_t s = 0, v = index;
-    while (s < plan->steps.count && v >= plan->steps.at[s].variant_count) v -= plan->steps.at[s++].variant_count;
+    uint32_t s = 0, v = index, launches = 0;
+    for (; s < plan->steps.count; s++) {
+        const uint32_t own_count = gen_has_code(plan, s) ? plan->steps.at[s].variant_count : 0;
+        if (v < own_count) break;
+        v -= own_count;
+    }
     if (s == plan->steps.count) return NG_USAGE;
+    for (uint32_t other = s; other < plan->steps.count; other++) launches += plan->steps.at[other].code == s;
     read_cubin((ng_program *)(uintptr_t)program);
     const Step *step = &plan->steps.at[s];
     const RtFacts *facts = &program->tables->variants[s][v].facts;
@@ -231,6 +235,7 @@ ng_status ng_kernel_query(const ng_program *program, uint32_t index, ng_kernel *
                      .threads = step->tile.threads,
                      .shared_bytes = step->shared_bytes,
                      .registers = program->facts_found[index] ? facts->registers : -1,
-                     .local_bytes = program->facts_found[index] ? facts->local_bytes : -1};
+                     .local_bytes = program->facts_found[index] ? facts->local_bytes : -1,
+                     .launches = launches};
     return rt_struct_out(kernel, &own, sizeof own) ? NG_OK : NG_USAGE;
 }

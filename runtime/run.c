@@ -181,8 +181,11 @@ static void time_step(void *state, uint32_t step, const RtScratch *scratch) {
     Run *run = state;
     if (run->program->device->ops->synchronize(run->program->device, NULL)) return;
     const double seconds = rt_now() - run->step_start;
-    fprintf(stderr, "normgen: kernel %s: %lld us, %lld MB/s\n",
-            run->program->unit->plan->steps.at[step].variants[scratch->variant].kernel, (long long)(seconds * 1e6),
+    const Unit *unit = run->program->unit;
+    const bool twin = !gen_has_code(unit->plan, step);
+    fprintf(stderr, "normgen: kernel %s%s%s: %lld us, %lld MB/s\n",
+            unit->plan->steps.at[step].variants[scratch->variant].kernel, twin ? " as " : "",
+            twin ? unit->prog->nests.at[unit->plan->steps.at[step].nest].name : "", (long long)(seconds * 1e6),
             (long long)(step_bytes(run, step, scratch) / seconds * 1e-6));
     run->step_start = rt_now();
 }

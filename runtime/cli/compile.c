@@ -26,14 +26,15 @@ void cli_kernels(Cli *cli, const Opened *opened, Buf *table) {
     ng_kernel kernel = {.size = sizeof kernel};
     for (uint32_t i = 0; ng_kernel_query(opened->program, i, &kernel) == NG_OK; i++)
         width = (int)strlen(kernel.name) > width ? (int)strlen(kernel.name) : width;
-    buf_format(table, "%-*s  %-14s %-8s  %9s  %9s  %9s  %9s\n", width, "kernel", "strategy", "variant", "threads",
-               "registers", "shared", "spills");
+    buf_format(table, "%-*s  %-14s %-8s  %9s  %9s  %9s  %9s  %9s\n", width, "kernel", "strategy", "variant", "threads",
+               "registers", "shared", "spills", "launches");
     for (uint32_t i = 0; ng_kernel_query(opened->program, i, &kernel) == NG_OK; i++) {
         buf_format(table, "%-*s  %-14s %-8s", width, kernel.name, kernel.strategy, kernel.variant);
         put_figure(table, kernel.threads);
         put_figure(table, kernel.registers);
         put_figure(table, (int)kernel.shared_bytes);
         put_figure(table, kernel.local_bytes);
+        put_figure(table, (int)kernel.launches);
         buf_put(table, "\n");
         if (!list) continue;
         cJSON *item = cJSON_CreateObject();
@@ -44,6 +45,7 @@ void cli_kernels(Cli *cli, const Opened *opened, Buf *table) {
         cJSON_AddNumberToObject(item, "registers", kernel.registers);
         cJSON_AddNumberToObject(item, "shared_bytes", kernel.shared_bytes);
         cJSON_AddNumberToObject(item, "local_bytes", kernel.local_bytes);
+        cJSON_AddNumberToObject(item, "launches", kernel.launches);
         cJSON_AddItemToArray(list, item);
     }
 }

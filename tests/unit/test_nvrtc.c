@@ -125,7 +125,7 @@ static PartList compile_all(Job *job, const CaseList *cases) {
         const Plan *plan = cases->at[i]->unit.plan;
         uint32_t kernel = 0;
         for (uint32_t s = 0; s < plan->steps.count; s++)
-            for (uint32_t v = 0; v < plan->steps.at[s].variant_count; v++)
+            for (uint32_t v = 0; gen_has_code(plan, s) && v < plan->steps.at[s].variant_count; v++)
                 *IR_PUSH(job, &parts) = (Part){.of = cases->at[i],
                                                .kernel = kernel++,
                                                .step = &plan->steps.at[s],
