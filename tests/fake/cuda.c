@@ -92,7 +92,8 @@ FAKE(cuFuncGetAttribute, (int *value, int attribute, void *function), (void)func
 FAKE(cuFuncSetAttribute, (void *function, int attribute, int value), (void)function;
      if (attribute == 8) fake_cuda.shared_bytes = value)
 FAKE(cuFuncLoad, (void *function), (void)function)
-FAKE(cuMemAlloc_v2, (unsigned long long *memory, size_t bytes), *memory = (unsigned long long)malloc(bytes);
+FAKE(cuMemAlloc_v2, (unsigned long long *memory, size_t bytes),
+     *memory = (unsigned long long)aligned_alloc(256, (bytes + 255) / 256 * 256);
      fake_cuda.memories++)
 FAKE(cuMemFree_v2, (unsigned long long memory), free((void *)memory); fake_cuda.memories--)
 FAKE(cuMemcpyHtoD_v2, (unsigned long long to, const void *from, size_t bytes), memcpy((void *)to, from, bytes))
@@ -120,7 +121,7 @@ FAKE(cuGraphLaunch, (void *exec, void *stream), (void)stream; fake_cuda.replayed
      fake_cuda.clock += ((Work *)exec)->us)
 FAKE(cuEventCreate, (void **event, unsigned flags), (void)flags; *event = &fake_cuda.times[fake_cuda.events++])
 FAKE(cuEventRecord, (void *event, void *stream), (void)stream; *(double *)event = fake_cuda.clock)
-FAKE(cuEventElapsedTime, (float *milliseconds, void *start, void *stop),
+FAKE(cuEventElapsedTime, (float *milliseconds, void *start, void *stop), fake_cuda.timed = fake_cuda.calls;
      *milliseconds = (float)((*(double *)stop - *(double *)start) * 1e-3))
 
 /* Makes no graph where it fails; the capture has ended then too. */

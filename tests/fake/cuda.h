@@ -17,6 +17,7 @@ typedef struct FakeCuda {
     int captured;                       /* launches before the last capture */
     int replayed;                       /* kernels of graphs that were launched */
     double clock;                       /* us that those took */
+    int timed;                          /* the call that told the last time: what follows gives back */
     double times[FAKE_EVENTS];          /* of events: the clock when they were recorded */
 } FakeCuda;
 
