@@ -285,7 +285,9 @@ static void show_table(Cli *cli, const Bench *bench) {
     for (size_t i = 1; !bench->sweep && i < bench->count; i++)
         buf_format(buf, "compare  as given is %.3f times as fast as %s\n", speed(base, &bench->entries[i]),
                    bench->entries[i].label);
-    if (bench->sweep) buf_format(buf, "best     %s, %.3f times as fast as as given\n", best->label, speed(best, base));
+    if (bench->sweep && best == base) buf_put(buf, "best     as given\n");
+    if (bench->sweep && best != base)
+        buf_format(buf, "best     %s, %.3f times as fast as what was given\n", best->label, speed(best, base));
 }
 
 static cJSON *json_times(const ng_measured *time) {
