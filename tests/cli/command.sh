@@ -11,3 +11,21 @@ for name in ASAN_OPTIONS TSAN_OPTIONS; do # memory that is not there is exit 6, 
 done
 says() { grep -qE -e "$1" "$out" || { echo "standard output lacks: $1"; head -n 12 "$out"; return 1; }; }
 warns() { grep -qE -e "$1" "$err" || { echo "standard error lacks: $1"; head -n 5 "$err"; return 1; }; }
+# CODE VERB ARGUMENTS...: runs the command; standard output and error are in $out and $err
+attempt() {
+    wanted=$1
+    shift
+    "$normgen" "$@" >"$out" 2>"$err" </dev/null
+    got=$?
+    [ "$got" -eq "$wanted" ] || {
+        echo "normgen $*: exit $got, expected $wanted"
+        cat "$err" "$out" | head -n 12
+        return 1
+    }
+}
+# CODE PATTERN ARGUMENTS...: the test's own `run` exits so, with words on standard error and nothing on standard output
+refuses() {
+    code=$1 pattern=$2
+    shift 2
+    run "$code" "$@" && warns "$pattern" && [ ! -s "$out" ]
+}

@@ -12,7 +12,6 @@
 #include "runtime/cuda_driver.h"
 #include "runtime/normgen.h"
 
-
 /* X(field, name, parameters): what only this test needs of the driver */
 #define CAPTURE_FUNCTIONS(X)                                                                                           \
     X(stream_create, "cuStreamCreate", (CuStream * stream, unsigned flags))                                            \
