@@ -45,6 +45,8 @@ struct RtBench {
 
 static uint64_t whole(uint64_t bytes) { return (bytes + BOUNDARY - 1) / BOUNDARY * BOUNDARY; }
 
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* ---- where tensors lie ---- */
 
 /* The output is given as its inplace input, or that input's slice; *distance: bytes between their pointers. */
@@ -139,7 +141,7 @@ static Status make_copy(Job *job, RtBench *bench, uint64_t l2_bytes, uint64_t ro
     Copy *copy = &bench->copy;
     copy->half = (bench->facts.ideal_bytes / 2 + COPY_BYTES - 1) / COPY_BYTES * COPY_BYTES;
     copy->stride = 2 * whole(copy->half);
-    copy->sets = rt_bench_sets(2 * copy->half, l2_bytes, room, RT_MOST_CALLS);
+    copy->sets = rt_bench_sets(2 * copy->half, l2_bytes, least(room / copy->stride, RT_MOST_CALLS));
     void *memory = NULL;
     Status status = rt_device_memory(job, bench->device, copy->sets * copy->stride, &memory, why);
     copy->memory = memory;
@@ -167,8 +169,10 @@ static Status make_sets(Job *job, RtBench *bench, Text *why) {
     if (status) return status;
     const uint64_t room = bench->options.memory_bytes ? bench->options.memory_bytes : left / 5 * 4;
     facts->real = real;
-    facts->sets = rt_bench_sets(facts->set_bytes, l2_bytes, room / 2, most_calls(bench->first));
-    facts->cold = real && facts->sets * facts->set_bytes > RT_COLD_L2S * l2_bytes;
+    /* a set in place moves more than it has, one that is gathered from less */
+    const uint64_t touched = least(facts->set_bytes, facts->ideal_bytes);
+    facts->sets = rt_bench_sets(touched, l2_bytes, least(room / 2 / bench->stride, most_calls(bench->first)));
+    facts->cold = real && facts->sets * touched > RT_COLD_L2S * l2_bytes;
     void *memory = NULL;
     status = rt_device_memory(job, bench->device, facts->sets * bench->stride, &memory, why);
     bench->memory = memory;

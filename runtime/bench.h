@@ -29,7 +29,7 @@ typedef struct RtBenchFacts {
     uint64_t ideal_bytes; /* that any plan moves in a call with these dims */
     uint64_t set_bytes;   /* of the tensors of a set, without workspace */
     uint32_t sets;
-    bool cold; /* the sets together hold more than RT_COLD_L2S times the L2 */
+    bool cold; /* what calls touch until a set's turn comes again is more than RT_COLD_L2S times the L2 */
     bool real; /* what is measured says how fast kernels are: not on the host */
     uint32_t replays;
 } RtBenchFacts;
@@ -48,9 +48,9 @@ void rt_bench_close(RtBench *bench); /* takes NULL */
 #define RT_COLD_L2S 3       /* what must pass through the L2 before a call meets its set again, in L2s */
 #define RT_MOST_CALLS 16384 /* recorded in one tape */
 
-/* Sets that together hold more than RT_COLD_L2S times the L2, but no more than `most` or than room for them; at least
- * two. */
-uint32_t rt_bench_sets(uint64_t set_bytes, uint64_t l2_bytes, uint64_t room_bytes, uint32_t most);
+/* Sets of which a call touches so many bytes each, that together are more than RT_COLD_L2S times the L2, but no more
+ * than `most`; at least two. */
+uint32_t rt_bench_sets(uint64_t touched_bytes, uint64_t l2_bytes, uint64_t most);
 /* Calls of a replay, the sets in turn and each as often: so many that it takes replay_seconds, and no more than `most`
  * unless there are more sets. */
 uint32_t rt_bench_calls(uint32_t sets, double call_seconds, double replay_seconds, uint32_t most);

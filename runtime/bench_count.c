@@ -4,10 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-uint32_t rt_bench_sets(uint64_t set_bytes, uint64_t l2_bytes, uint64_t room_bytes, uint32_t most) {
-    if (!set_bytes) return 2;
-    uint64_t sets = RT_COLD_L2S * l2_bytes / set_bytes + 1;
-    if (sets > room_bytes / set_bytes) sets = room_bytes / set_bytes;
+uint32_t rt_bench_sets(uint64_t touched_bytes, uint64_t l2_bytes, uint64_t most) {
+    uint64_t sets = touched_bytes ? RT_COLD_L2S * l2_bytes / touched_bytes + 1 : 2;
     if (sets > most) sets = most;
     return sets < 2 ? 2 : (uint32_t)sets;
 }

@@ -15,7 +15,7 @@ out=${OUT:-$here/out}
 mkdir -p "$out"
 passed=0 failed=0 skipped=0
 programs="matrix column pair sizes breakpoints far kernels dtypes any random reports reports_columns reports_large reports_shapes reports_types texts"
-all="$programs compare big launcher memcheck racecheck capture compile_time real"
+all="$programs compare big launcher memcheck racecheck capture bench compile_time real"
 
 try() { # NAME COMMAND...
     name=$1
@@ -65,6 +65,8 @@ part() {
     launcher) gpu launcher ;;
     memcheck) gpu sanitizer memcheck 1,33,129,384,1017,1024,5000 ;;
     racecheck) gpu sanitizer racecheck 33,129,1024,5000 ;;
+    bench) # the table is in bench.log
+        gpu try bench "$here/normgen" bench examples/rms_norm.yaml -D M=32768 --compare=unfused ;;
     capture) gpu try capture "$here/test_capture" ;;
     compile_time) # two idle cores: the table is in compile_time.log
         if [ -f "$here/compile_time" ]; then gpu try compile_time taskset -c 0,1 "$here/compile_time" -n 0,384,1024,4096,8192,16384 examples/*.yaml
