@@ -28,7 +28,7 @@ endif
 LIB_SOURCES := $(sort $(wildcard ir/*.c gen/*.c runtime/*.c))
 CLI_SOURCES := $(sort $(wildcard runtime/cli/*.c))
 TEST_SUPPORT := $(sort $(wildcard tests/support/*.c))
-LONG_TESTS := $(addprefix tests/unit/,test_matrix.c test_nvrtc.c test_random_device.c test_sizes.c) # begun first
+LONG_TESTS := $(addprefix tests/unit/,test_backward.c test_matrix.c test_nvrtc.c test_random_device.c test_sizes.c) # begun first
 UNIT_SOURCES := $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(sort $(wildcard tests/unit/test_*.c)))
 TEMPLATES := $(sort $(wildcard templates/*.cu templates/*.cuh)) templates/host_api.h
 
