@@ -191,13 +191,22 @@ static int64_t extent_of(const Turner *t, const Nest *nest, uint32_t mask, bool 
     return product;
 }
 
-static int64_t count_reads(Turner *t, const Nest *row, const Nest *nest) {
+typedef struct Reads {
+    int64_t count, bytes; /* bytes of an element of each */
+} Reads;
+
+static Reads full_reads(Turner *t, const Nest *row, const Nest *nest) {
     const Mark mark = ir_mark(t->job);
     const Nest joined = gen_join_nests(t->job, t->prog, row, nest);
-    int64_t count = 0;
-    for (uint32_t i = 0; i < joined.stmts.count; i++) count += ir_is_full_read(&joined, &joined.stmts.at[i]);
+    Reads reads = {0};
+    for (uint32_t i = 0; i < joined.stmts.count; i++) {
+        const Stmt *stmt = &joined.stmts.at[i];
+        if (!ir_is_full_read(&joined, stmt)) continue;
+        reads.count++;
+        reads.bytes += ir_dtype(t->prog->bufs.at[joined.accesses.at[stmt->access].buf].dtype)->bytes;
+    }
     ir_reset(t->job, mark);
-    return count;
+    return reads;
 }
 
 static int64_t accumulator_bytes(const Nest *nest) {
@@ -218,16 +227,16 @@ static Gate judge_numbers(Turner *t, uint32_t index, const Nest *row, const Nest
     int64_t rows = extent_of(t, turned, ir_nest_row_mask(turned), false), elements = extent_of(t, turned, all, false);
     if (columns < 0) return (Gate){"columns", 0, 0, "rows have no greatest length"};
     if (columns > most) return (Gate){"columns", columns, most, NULL};
-    int64_t held = columns * (t->held[index] + accumulator_bytes(turned));
+    const Reads reads = full_reads(t, row, turned);
+    int64_t held = columns * (t->held[index] + accumulator_bytes(turned) + reads.bytes);
     most = limit_of(t, KNOB_MIXED_BYTES, GEN_MIXED_BYTES);
     if (held > most) return (Gate){"registers", held, most, NULL};
     int64_t least = limit_of(t, KNOB_MIXED_ROWS, GEN_MIXED_ROWS);
     if (rows >= 0 && rows < least) return (Gate){"rows", rows, least, NULL};
     least = limit_of(t, KNOB_MIXED_ELEMENTS, GEN_MIXED_ELEMENTS);
     if (elements >= 0 && elements < least) return (Gate){"elements", elements, least, NULL};
-    int64_t reads = count_reads(t, row, turned);
     most = limit_of(t, KNOB_MIXED_READS, GEN_MIXED_READS);
-    if (reads > most) return (Gate){"reads", reads, most, NULL};
+    if (reads.count > most) return (Gate){"reads", reads.count, most, NULL};
     return (Gate){0};
 }
 

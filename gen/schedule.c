@@ -209,6 +209,8 @@ static void plan_parts(Planner *p) {
     count->beside_each = columns ? p->full_columns : tile->rows;
     count->ctas_per_sm = p->part_ctas;
     if (!stream) return;
+    int64_t one = 0;
+    count->rows_beside = !ir_poly_is_int(count->beside, &one) || one != 1;
     count->beside_each = 1;
     count->units_each = tile->rows;
     if (!tile->part_rows) return;

@@ -46,6 +46,8 @@ int gen_pack_bytes(const Planner *planner, const Stmt *load);
 /* Strategy and tile, knobs included. gen_plan_forms before it. */
 void gen_plan_forms(Planner *planner);
 void gen_plan_tile(Planner *planner);
+/* Elements an access where nothing is forced, by what is read and written in the loop over these axes. */
+int gen_default_vector(const Planner *planner, uint32_t loop);
 /* Why accesses of so many elements cannot be one machine access each, by the numbers among strides and offsets; NULL:
  * they can. Sizes known at launch only pass: the wide variant's guards ask for them. */
 const char *gen_wide_refused(const Planner *planner, int vector);

@@ -146,25 +146,22 @@ static const char *vector_refused(const Planner *p, int vector) {
     return why || rows ? why : gen_wide_refused(p, vector);
 }
 
-/* 16 bytes of the widest element that is read or written along rows. So bf16 rows with an f32 weight get 4: a warp's
- * weight load is then one run of memory (LayerNorm of 1024 columns: 0.947 of a copy, 0.808 with 8). */
-static int full_vector(const Planner *p) {
+/* 16 bytes of the widest element that is read or written in the loop over these axes. */
+static int full_vector(const Planner *p, uint32_t loop) {
     int widest = 0;
     for (uint32_t i = 0; i < p->nest->accesses.count; i++) {
+        const Buf *buf = &p->prog->bufs.at[p->nest->accesses.at[i].buf];
         if (p->step->forms[i].kind != FORM_UNIT) continue;
-        /* what a column kernel reads or stores once a column does not count */
-        if (!(ir_access_domain(p->nest, &p->nest->accesses.at[i]) & p->step->looped)) continue;
-        if (p->step->strategy == STRATEGY_ROW_STREAM &&
-            p->prog->bufs.at[p->nest->accesses.at[i].buf].kind == BUF_WORKSPACE)
-            continue; /* nor a partial row, which is stored once */
-        int bytes = ir_dtype(p->prog->bufs.at[p->nest->accesses.at[i].buf].dtype)->bytes;
+        if (!(ir_access_domain(p->nest, &p->nest->accesses.at[i]) & loop)) continue;
+        if (p->step->strategy == STRATEGY_ROW_STREAM && buf->kind == BUF_WORKSPACE) continue; /* stored once */
+        const int bytes = ir_dtype(buf->dtype)->bytes;
         if (bytes > widest) widest = bytes;
     }
     return widest == 0 ? 1 : widest == 1 ? 8 : 16 / widest;
 }
 
-static int default_vector(const Planner *p) {
-    int vector = full_vector(p);
+int gen_default_vector(const Planner *p, uint32_t loop) {
+    int vector = full_vector(p, loop);
     while (vector > 1 && vector_refused(p, vector)) vector /= 2;
     return vector;
 }
@@ -176,10 +173,13 @@ _Noreturn void gen_refuse_knob(Planner *p, KnobId id, int value, const char *why
 
 int gen_forced_int(const Planner *p, KnobId id) { return gen_knob_int(&p->unit->options, id, p->nest->name); }
 
+/* What a row reads along its columns counts, so bf16 rows with an f32 weight get 4: a warp's weight load is then one
+ * run of memory (LayerNorm of 1024 columns: 0.947 of a copy, 0.808 with 8). What a column kernel reads or stores once a
+ * column does not. */
 static void plan_vector(Planner *p) {
     int vector = gen_forced_int(p, KNOB_VECTOR);
-    p->step->tile.vector = vector ? vector : default_vector(p);
-    if (!vector && full_vector(p) > p->step->tile.vector && ends_within(p, 2 * p->step->tile.vector)) {
+    p->step->tile.vector = vector ? vector : gen_default_vector(p, p->step->looped);
+    if (!vector && full_vector(p, p->step->looped) > p->step->tile.vector && ends_within(p, 2 * p->step->tile.vector)) {
         const Poly extent = ir_size_poly(p->job, p->prog, p->nest->axes[p->last].extent);
         gen_choose(p->job, p->plan,
                    "%s: accesses; vector=%d: the extent %s is known at launch only; give it a multiple or --fix it for "
@@ -406,19 +406,28 @@ static int default_trip(Planner *p) {
     return trip;
 }
 
+/* Of rows beside each other the GPU's CTAs make few parts each. */
+static bool has_few_parts(const Planner *p) {
+    for (uint32_t a = 0; a < p->nest->axis_count && p->plan->parts; a++) {
+        const Size extent = p->nest->axes[a].extent;
+        if (extent.kind == SIZE_PART && p->plan->parts[extent.value].rows_beside) return true;
+    }
+    return false;
+}
+
 /* 32 accesses side by side are whole runs of memory of 128 bytes at least, 8 groups of them 256 threads. The parts'
- * sums are short: there 8 single elements side by side, which fill sectors, make many CTAs of 32 groups each. Neither
- * the groups nor the number of parts follow the kept extents or what is known of them, so that a column's bits do not.
- */
+ * sums are short: there 8 single elements side by side, which fill sectors, make many CTAs of 32 groups each; of few
+ * parts 4 groups (adaLN's gradient of 128 batches of 256 rows, 1152 columns: 76 us in all, 132 with 32). Neither the
+ * groups nor the number of parts follow the kept extents or what is known of them, so that a column's bits do not. */
 static void plan_columns(Planner *p) {
     Tile *tile = &p->step->tile;
-    const bool finalize = p->step->strategy == STRATEGY_FINALIZE;
+    const bool few = has_few_parts(p), finalize = p->step->strategy == STRATEGY_FINALIZE && !few;
     const int lanes = finalize ? 8 : 32, vector = finalize && !gen_forced_int(p, KNOB_VECTOR) ? 1 : tile->vector;
     int threads = gen_forced_int(p, KNOB_ROW_THREADS), rows = gen_forced_int(p, KNOB_ROWS),
         chunks = gen_forced_int(p, KNOB_CHUNKS);
-    tile->vector = full_vector(p);
+    tile->vector = full_vector(p, p->step->looped);
     gen_plan_phases(p);
-    tile->rows = finalize ? 32 : 8;
+    tile->rows = few ? 4 : finalize ? 32 : 8;
     while (tile->rows > 1 && accumulator_bytes(p, 1) * lanes * tile->rows > GEN_SHARED) tile->rows /= 2;
     tile->chunks = default_trip(p);
     tile->threads = lanes * tile->rows;

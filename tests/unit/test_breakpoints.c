@@ -112,7 +112,7 @@ static const Case cases[] = {
     {AT_STREAM_ROW, ELEMENTS, {"any", "2048", 1}, {"any", "2052", 1}, BOTH_SUMS, false},
     {AT_STREAM_LONG_ROW, ELEMENTS, {"any", "8192", 1}, {"any", "8196", 1}, BOTH_SUMS, false},
     {AT_STREAM_BYTES, STAGES, {"any", "4096", 1}, {"any", "4096", 2}, BOTH_SUMS, false},
-    {AT_STREAM_BYTES_LONG, UNROLL, {"any", "16384", 1}, {"any", "16384", 2}, BOTH_SUMS, false},
+    {AT_STREAM_OTHER, STAGES, {"any", "16384", 2}, {"any", "16384", 3}, BOTH_SUMS, false},
     {AT_MIXED_ELEMENTS, KERNELS, {"{hint: 4096}", "1280", 1}, {"{hint: 4096}", "1276", 1}, BOTH_SUMS, false},
     {AT_MIXED_ROWS, KERNELS, {"{hint: 4096}", "2048", 1}, {"{hint: 4095}", "2048", 1}, BOTH_SUMS, false},
     {AT_MIXED_COLUMNS, KERNELS, {"any", "16384", 1}, {"any", "16388", 1}, BOTH_SUMS, false},
@@ -148,7 +148,7 @@ static const char *case_text(Job *job, const Case *test, const Side *side, uint3
     Text out = ir_text(job);
     ir_text_format(&out, "graph: at_%s_%s\ntypes: {E: %s}\ndims: {M: %s, N: %s}\ninputs: {", breakpoints[test->at].name,
                    beyond ? "beyond" : "near",
-                   test->at == AT_ROW_THREADS || test->at == AT_STREAM_BYTES_LONG ? "bf16" : "f32", side->m, side->n);
+                   test->at == AT_ROW_THREADS || test->at == AT_STREAM_OTHER ? "bf16" : "f32", side->m, side->n);
     put_list(&out, 'I', many ? count : 1);
     ir_text_put(&out, "}\n");
     for (const char *at = test->body; *at; at++) {

@@ -20,7 +20,7 @@
 
 static const char *const fuse_gates[] = {"class", "axes",  "order",      "parts", "map",
                                          "alias", "cycle", "statements", "reads"};
-static const char *const order_gates[] = {"class",     "path", "batch",    "columns",
+static const char *const order_gates[] = {"class",     "path", "parts",    "batch", "columns",
                                           "registers", "rows", "elements", "reads"};
 #define GATE_COUNT (sizeof fuse_gates / sizeof *fuse_gates)
 static const char *const pair_gates[] = {"class", "registers", "phases"};
