@@ -320,9 +320,10 @@ typedef struct ng_kernel {
     int threads;
     uint32_t shared_bytes;
     int registers, local_bytes; /* stack and spills; -1 where neither device nor cubin can say */
-    uint32_t launches;          /* times that one ng_launch launches it or another variant of it: what is equal but for
-                                   names is compiled once */
+    uint32_t launches;          /* steps of the program that launch it or its other variants */
 } ng_kernel;
+/* The program's kernels in order, below ng_program_facts.kernels. Steps that are equal but for names launch the same
+ * ones, which stand here and are compiled once. */
 NG_API ng_status ng_kernel_query(const ng_program *program, uint32_t index, ng_kernel *kernel);
 
 /* What normgen has: the i-th op, composite, pass or strategy as one line "name<TAB>what it is"; NG_USAGE past the end.

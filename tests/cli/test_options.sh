@@ -255,6 +255,12 @@ same_numbers() {
     [ -z "$missing" ] || { echo "JSON lacks $missing"; return 1; }
 }
 check "explain --json says as much" same_numbers
+check "explain: steps of one code" prints "^rms_norm_shared_bwd: 4 kernels, 2 distinct" explain examples/rms_norm_shared_bwd.yaml
+check "which one's" says "^kernel f2, 3 of 4, same code as f0"
+check "the step's own tensors" says "^  variants +rms_norm_shared_bwd_f0_aligned where x3 % 8 == 0"
+check "as JSON" prints '"same_code_as":.*"f0"' explain examples/rms_norm_shared_bwd.yaml --json
+check "a knob of one" prints "4 kernels, 3 distinct" explain examples/rms_norm_shared_bwd.yaml --set f1.vector=2
+check "the file's head" prints "^//   kernel  f1: launches the code of f0; moves" gen examples/rms_norm_shared_bwd.yaml
 
 # ---- compile
 if run 9 compile $graph; then
@@ -269,6 +275,7 @@ else
     check "compile: a cubin is no JSON" run 2 compile $graph --emit=cubin --json
     run 0 compile $graph --emit=sass || run 9 compile $graph --emit=sass && pass
     check "compile --json" prints '"registers"' compile $graph --json
+    check "compile: one code for several launches" prints "rms_norm_shared_bwd_f0_any .* 3$" compile examples/rms_norm_shared_bwd.yaml
 fi
 # an NVRTC that refuses: its log is what the command says
 mkdir "$scratch/cuda" "$scratch/cuda/lib64"

@@ -204,7 +204,7 @@ uint32_t trial_count(const Trial *trial, const char *strategy) {
     uint32_t count = 0;
     ng_kernel kernel = {.size = sizeof kernel};
     for (uint32_t k = 0; ng_kernel_query(trial->program, k, &kernel) == NG_OK; k++)
-        count += strcmp(kernel.strategy, strategy) == 0;
+        if (strcmp(kernel.strategy, strategy) == 0) count += kernel.launches;
     return count;
 }
 

@@ -70,7 +70,7 @@ double trial_get(const Trial *trial, const char *name, int64_t element);
 /* A row as the dtype holds it: value goes in and what it became comes back. */
 void trial_set_row(Trial *trial, const char *name, int64_t first, int64_t count, double *values);
 void trial_get_row(const Trial *trial, const char *name, int64_t first, int64_t count, double *values);
-/* How often a strategy stands among the program's kernels' variants. */
+/* How often a strategy stands among the variants of the program's steps. */
 uint32_t trial_count(const Trial *trial, const char *strategy);
 ng_text trial_text(const Trial *trial, ng_text_kind what);
 bool text_has(ng_text text, const char *part);

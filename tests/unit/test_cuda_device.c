@@ -1,6 +1,6 @@
 /* The cuda device on a driver that only counts (tests/fake/cuda.c): contexts are pushed and popped in pairs, everything
  * taken is given back, kernels are loaded with their attributes before a launch, tapes are captured once and timed, and
- * each call of the driver may fail.
+ * each call of the driver may fail; what several steps launch is one module.
  * Needs NVRTC and a C compiler; skipped without. What real kernels do is for a GPU to show. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "runtime/device.h"
+#include "runtime/launch.h"
 #include "tests/support/fake_cuda.h"
+#include "tests/support/generate.h"
 
 #include <string.h>
 
@@ -153,6 +154,32 @@ static void test_use(void **state) {
     assert_true(failures > 60);
 }
 
+/* Kernels that are equal but for names are one module, which all their launches have. */
+static void test_shared(void **state) {
+    Job *job = *state;
+    FakeCuda *fake = fake_cuda_load();
+    if (!fake) skip();
+    const int before = fake->modules;
+    Unit unit = {0};
+    assert_int_equal(generate_file(job, &unit, "examples/rms_norm_shared_bwd.yaml", NULL, NULL), STATUS_OK);
+    assert_int_equal(unit.plan->steps.count, 4);
+    const Source *source = &unit.source;
+    RtDevice *device;
+    RtModule *module;
+    Text why = ir_text(job);
+    RtProgram *program = rt_program_create(job, &unit);
+    assert_int_equal(rt_cuda_open(0, &device, &why), STATUS_OK);
+    assert_int_equal(device->ops->build(device, &source, 1, &module, &why), STATUS_OK);
+    assert_int_equal(fake->modules - before, 3); /* two variants of rows, one of what adds up */
+    assert_int_equal(rt_program_load(program, device, module, &why), STATUS_OK);
+    for (uint32_t s = 0; s < 3; s++)
+        for (uint32_t v = 0; v < 2; v++)
+            assert_ptr_equal(program->variants[s][v].kernel, program->variants[0][v].kernel);
+    device->ops->module_free(device, module);
+    device->ops->close(device);
+    assert_int_equal(fake_cuda_live(fake), 0);
+}
+
 static int setup(void **state) {
     *state = ir_job_create(NULL);
     return *state == NULL;
@@ -164,6 +191,7 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_use, setup, teardown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_use, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(test_shared, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
