@@ -202,7 +202,7 @@ void gen_plan_stream(Planner *p) {
                    "kernel %s cannot hold its rows in registers: their length has no limit (give the dim a max)",
                    p->nest->name);
     choose(p);
-    if (is_long(p) || count_late(p)) widen(p);
+    if (is_long(p) || count_late(p) || computes_costly(p)) widen(p);
     tile->part_rows = gen_forced_int(p, KNOB_PART_ROWS);
     plan_stream_rows(p);
     gen_check_rows(p);

@@ -417,17 +417,18 @@ static bool has_few_parts(const Planner *p) {
 
 /* 32 accesses side by side are whole runs of memory of 128 bytes at least, 8 groups of them 256 threads. The parts'
  * sums are short: there 8 single elements side by side, which fill sectors, make many CTAs of 32 groups each; of few
- * parts 4 groups (adaLN's gradient of 128 batches of 256 rows, 1152 columns: 76 us in all, 132 with 32). Neither the
- * groups nor the number of parts follow the kept extents or what is known of them, so that a column's bits do not. */
+ * parts 32 and 8 (adaLN's gradient, 1152 columns: of 128 batches of 256 rows 84 us in all, 132 with 32 groups, 76 with
+ * 4; of one batch of 32768 rows 78 us, 76 with 32 groups, 97 with 4). Neither the groups nor the number of parts follow
+ * the kept extents or what is known of them, so that a column's bits do not. */
 static void plan_columns(Planner *p) {
     Tile *tile = &p->step->tile;
-    const bool few = has_few_parts(p), finalize = p->step->strategy == STRATEGY_FINALIZE && !few;
-    const int lanes = finalize ? 8 : 32, vector = finalize && !gen_forced_int(p, KNOB_VECTOR) ? 1 : tile->vector;
+    const bool finalize = p->step->strategy == STRATEGY_FINALIZE, many = finalize && !has_few_parts(p);
+    const int lanes = many ? 8 : 32, vector = finalize && !gen_forced_int(p, KNOB_VECTOR) ? 1 : tile->vector;
     int threads = gen_forced_int(p, KNOB_ROW_THREADS), rows = gen_forced_int(p, KNOB_ROWS),
         chunks = gen_forced_int(p, KNOB_CHUNKS);
     tile->vector = full_vector(p, p->step->looped);
     gen_plan_phases(p);
-    tile->rows = few ? 4 : finalize ? 32 : 8;
+    tile->rows = many ? 32 : 8;
     while (tile->rows > 1 && accumulator_bytes(p, 1) * lanes * tile->rows > GEN_SHARED) tile->rows /= 2;
     tile->chunks = default_trip(p);
     tile->threads = lanes * tile->rows;
