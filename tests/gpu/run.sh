@@ -14,7 +14,7 @@ export LD_LIBRARY_PATH="$here${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 out=${OUT:-$here/out}
 mkdir -p "$out"
 passed=0 failed=0 skipped=0
-programs="matrix column pair sizes breakpoints far kernels dtypes any random reports reports_columns reports_large reports_shapes reports_types texts"
+programs="matrix column stream backward pair sizes breakpoints far kernels dtypes any random reports reports_columns reports_large reports_shapes reports_types texts"
 all="$programs compare big launcher memcheck racecheck capture bench compile_time real"
 
 try() { # NAME COMMAND...
@@ -39,10 +39,18 @@ program() { # NAME OPTIONS...: a test program that takes --device
     shift
     try "$name" "$here/test_$name" --device="$device" "$@"
 }
+sanitizer_rows() { # TOOL PROGRAM GROUP: rows with sums across them
+    try "$1_$2_$3" env NORMGEN_TEST_REDUCED=1 compute-sanitizer --tool "$1" --error-exitcode 1 "$here/test_$2" \
+        --device=cuda --only="$3"
+}
 sanitizer() { # TOOL COLUMNS: rows in registers and loops, then the other strategies at few sizes
     try "$1" compute-sanitizer --tool "$1" --error-exitcode 1 "$here/test_matrix" --device=cuda --types=bf16,f32 \
         --rows=0,1,3,37 --columns="$2"
     try "$1_sizes" compute-sanitizer --tool "$1" --error-exitcode 1 "$here/test_sizes" --device=cuda --small
+    sanitizer_rows "$1" stream rms_norm_trips
+    sanitizer_rows "$1" stream statistics_here
+    sanitizer_rows "$1" backward layouts
+    sanitizer_rows "$1" backward others
 }
 gpu() { # COMMAND...: where there is one
     if [ "$device" = cuda ]; then "$@"; else skip "$part" "it needs a GPU"; fi
@@ -56,7 +64,7 @@ launcher() {
 part() {
     part=$1
     case $1 in
-    matrix | column | pair | sizes | breakpoints | far | kernels | dtypes | any | reports*) program "$1" ;;
+    matrix | column | stream | backward | pair | sizes | breakpoints | far | kernels | dtypes | any | reports*) program "$1" ;;
     texts) try texts env NORMGEN="$here/normgen" DEVICE="$device" sh tests/kernels/test_kernels.sh ;;
     random) try random "$here/test_random_device" --device="$device" ;;
     compare) gpu try compare "$here/test_matrix" --device=cuda --compare-host --columns=7,129,384,1024,5000 --rows=3,37 ;;

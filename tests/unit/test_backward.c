@@ -156,8 +156,8 @@ typedef struct Trial {
     Geometry at;
     Fill fill;
     DataLayout layout;
-    int bits;         /* of the arithmetic */
-    bool first_alone; /* the others are not run */
+    int bits;       /* of the arithmetic */
+    uint32_t alone; /* 1 + the program that runs; 0: all do */
 } Trial;
 
 static void say_failure(const Family *family, Geometry at, const char *why) {
@@ -172,10 +172,11 @@ static void run_programs(Run *run, const Family *family, Data *data, const Trial
         depth = own == 0 || depth == 0 ? 0 : own > depth ? own : depth;
     }
     data_refer(data, (Accuracy){trial->bits ? trial->bits : 24, depth});
-    for (uint32_t k = 0; k < (trial->first_alone ? 1 : family->count); k++) {
+    const uint32_t first = trial->alone ? trial->alone - 1 : 0, after = trial->alone ? trial->alone : family->count;
+    for (uint32_t k = first; k < after; k++) {
         RtDevice *device = run->devices.at[run->launches % run->devices.count];
         device_case_move(family->made[k], device);
-        if ((k == 0 || trial->layout.in_place) && !data_upload(data, device, &trial->layout, why)) return;
+        if ((k == first || trial->layout.in_place) && !data_upload(data, device, &trial->layout, why)) return;
         if (!data_launch(data, family->made[k], why)) return;
         run->launches++;
         const uint64_t wrong = data_compare(data, family->made[k]);
@@ -254,18 +255,20 @@ static int64_t find_full(Run *run, const Family *family, int64_t groups) {
 }
 
 static void run_pair(Run *run, const Family *family, int64_t rows, int64_t most) {
-    const int64_t groups = strcmp(family->of->name, "ada_ln_bwd") == 0 && 2 * rows * family->columns <= most ? 2 : 1;
+    const int64_t groups = strcmp(family->of->name, "ada_ln_bwd") == 0 && rows * family->columns <= 1 << 21 ? 2 : 1;
     if (groups * rows * family->columns > most) return;
     /* numbers of the two kinds, poison of the two, pointers of the two: in turns that differ */
     const uint64_t turn = family->number + (uint64_t)rows;
     Trial trial = {.at = geometry(groups, rows, family->columns), .fill = turn % 2 ? fill_grid : fill_random};
-    trial.first_alone = !run->devices.cuda && groups * rows * family->columns > 1 << 19;
+    const int64_t large = run->devices.cuda ? 1 << 25 : 1 << 19;
+    const uint32_t fused = (uint32_t)family->by_parts + family->by_ctas;
+    if (groups * rows * family->columns > large) trial.alone = 1 + (fused ? (uint32_t)turn / 4 % fused : 0);
     trial.layout.large = turn / 2 % 2;
     trial.layout.shift = turn % 3 ? NULL : &run->random;
     run_family(run, family, &trial);
 }
 
-/* The host device takes fewer rows of the longest, but of the two plainest norms. */
+/* Of the longest rows the host device takes fewer, a GPU the many in turns, but of the two plainest norms. */
 static void run_pairs(Run *run, const Family *family) {
     const bool cuda = run->devices.cuda, norm = strstr("rms_norm_bwd layer_norm_bwd", family->of->name) != NULL;
     const bool fewer = !cuda && !norm && family->columns >= 4096;
@@ -276,9 +279,10 @@ static void run_pairs(Run *run, const Family *family) {
     const int64_t full = family->by_ctas && !family->made[family->by_parts]->status ? find_full(run, family, 1) : 0;
     for (int64_t m = full - 1; m <= full + 1 && full; m++)
         if (!fewer || m == full) run_pair(run, family, m, most);
+    const bool every = !cuda || norm || family->columns < 2048;
     for (uint32_t i = 0; i < 2; i++)
-        if (!cuda || norm || family->columns < 2048 || family->number % 2 == i) run_pair(run, family, far[i], most);
-    if (cuda && !run->small) run_pair(run, family, 10007, most);
+        if (every || family->number % 2 == i) run_pair(run, family, far[i], most);
+    if (every && !run->small) run_pair(run, family, 10007, most);
 }
 
 static void group_pairs(Run *run) {
