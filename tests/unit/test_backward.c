@@ -2,7 +2,7 @@
  * (tests/support/backward_reference.h): rows and columns on both sides of what a part and all CTAs hold, every mix of
  * element types, expanded, padded and misaligned tensors, sums that must be exact, the same bits in every run.
  *
- *   build/tests/test_backward [--device=host|cuda] [--only=GROUP]
+ *   build/tests/test_backward [--device=host|cuda] [--only=GROUP|GRAPH]
  *
  * Outputs and workspace hold NaNs before a launch, behind each input lies poison. Beside the fused program the same
  * graph without mixed order (fuse=row) and unfused (fuse=off) meets the same reference.
@@ -39,7 +39,9 @@ typedef struct Family {
 } Family;
 typedef IR_LIST(Family) Families;
 
-static bool is_wanted(const Run *run, const char *group) { return !run->only || !strcmp(run->only, group); }
+static bool is_wanted(const Run *run, const char *group, const char *graph) {
+    return !run->only || !strcmp(run->only, group) || (graph && !strcmp(run->only, graph));
+}
 
 /* ---- texts ---- */
 
@@ -288,7 +290,8 @@ static void run_pairs(Run *run, const Family *family) {
 static void group_pairs(Run *run) {
     Families families = {0};
     for (uint32_t g = 0; g < backward_graph_count; g++)
-        for (uint32_t w = 0; w < (run->small ? 3 : WIDTHS); w++) add_pairs(run, &families, &backward_graphs[g], g, w);
+        for (uint32_t w = 0; w < (run->small ? 3 : WIDTHS); w++)
+            if (is_wanted(run, "pairs", backward_graphs[g].name)) add_pairs(run, &families, &backward_graphs[g], g, w);
     if (build(run, &families))
         for (uint32_t f = 0; f < families.count; f++) run_pairs(run, &families.at[f]);
     free_families(run, &families);
@@ -402,6 +405,7 @@ static void group_others(Run *run) {
     IR_LIST(uint32_t) of = {0};
     for (uint32_t k = 0; k < backward_other_count; k++)
         for (uint32_t t = 0; backward_others[k].types[t]; t++) {
+            if (!is_wanted(run, "others", backward_others[k].graph.name)) continue;
             Family *family = IR_PUSH(run->job, &families);
             *IR_PUSH(run->job, &of) = k;
             *family = (Family){.of = &backward_others[k].graph, .columns = backward_others[k].columns};
@@ -503,8 +507,9 @@ static void group_bits(Run *run) {
 static const struct {
     const char *name;
     void (*run)(Run *run);
-} groups[] = {{"pairs", group_pairs},   {"types", group_types}, {"layouts", group_layouts},
-              {"others", group_others}, {"ones", group_ones},   {"bits", group_bits}};
+    bool by_graph; /* it takes graphs' names too */
+} groups[] = {{"pairs", group_pairs, true},   {"types", group_types, false}, {"layouts", group_layouts, false},
+              {"others", group_others, true}, {"ones", group_ones, false},   {"bits", group_bits, false}};
 
 int main(int argc, char **argv) {
     Run run = {.job = ir_job_create(NULL), .small = getenv("NORMGEN_TEST_REDUCED") != NULL};
@@ -512,10 +517,11 @@ int main(int argc, char **argv) {
     if (!devices_open(&run.devices, argc, argv)) return 3;
     run.random.state = run.seed = random_seed();
     for (uint32_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-        if (!is_wanted(&run, groups[g].name)) continue;
+        if (!groups[g].by_graph && !is_wanted(&run, groups[g].name, NULL)) continue;
         const double start = rt_now();
         const Run before = run;
         groups[g].run(&run);
+        if (run.programs == before.programs) continue;
         printf(
             "# %s: %u programs with %u row_stream kernels, %u launches, %llu elements compared, of them %llu with the "
             "reference, %llu of which exact; %d s\n",
@@ -525,6 +531,8 @@ int main(int argc, char **argv) {
             (int)(rt_now() - start + 0.5));
         fflush(stdout);
     }
+    if (!run.programs) printf("FAILED: no group or graph is named %s\n", run.only);
+    run.failed += !run.programs;
     devices_close(&run.devices);
     ir_job_free(run.job);
     printf(run.failed ? "[  FAILED  ] %u\n" : "[  PASSED  ] %u test(s).\n", run.failed ? run.failed : run.programs);
