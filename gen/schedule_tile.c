@@ -458,8 +458,9 @@ static void plan_rows(Planner *p) {
     if (text) gen_strategy_find(text, &forced);
     if (text && forced != STRATEGY_ROW_LOOP && forced != STRATEGY_ROW_REGISTERS && forced != p->step->strategy)
         ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "kernel %s cannot be %s: %s", p->nest->name, text,
-                   forced == STRATEGY_ROW_SPLIT ? "its rows are not made in parts, which --set split=all asks for"
-                                                : "it works by rows, as row_registers or row_loop");
+                   forced == STRATEGY_ROW_SPLIT    ? "its rows are not made in parts, which --set split=all asks for"
+                   : forced == STRATEGY_ROW_STREAM ? "no sums across its rows go with them"
+                                                   : "it works by rows, as row_registers or row_loop");
     bool split = p->step->strategy == STRATEGY_ROW_SPLIT;
     if (split) plan_split(p);
     bool registers = !split && !(text && forced == STRATEGY_ROW_LOOP) && plan_registers(p);

@@ -73,8 +73,9 @@ part() {
     launcher) gpu launcher ;;
     memcheck) gpu sanitizer memcheck 1,33,129,384,1017,1024,5000 ;;
     racecheck) gpu sanitizer racecheck 33,129,1024,5000 ;;
-    bench) # the table is in bench.log
-        gpu try bench "$here/normgen" bench examples/rms_norm.yaml -D M=32768 --compare=unfused ;;
+    bench) # the tables are in bench.log and bench_backward.log
+        gpu try bench "$here/normgen" bench examples/rms_norm.yaml -D M=32768 --compare=unfused
+        gpu try bench_backward sh bench/backward.sh "$here/normgen" ;;
     capture) gpu try capture "$here/test_capture" ;;
     compile_time) # two idle cores: the table is in compile_time.log
         if [ -f "$here/compile_time" ]; then gpu try compile_time taskset -c 0,1 "$here/compile_time" -n 0,384,1024,4096,8192,16384 examples/*.yaml
