@@ -14,7 +14,7 @@ export LD_LIBRARY_PATH="$here${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 out=${OUT:-$here/out}
 mkdir -p "$out"
 passed=0 failed=0 skipped=0
-programs="matrix column stream backward pair sizes breakpoints far kernels dtypes any random reports reports_columns reports_large reports_shapes reports_types texts"
+programs="matrix column stream backward pair sizes breakpoints far kernels dtypes any random mixed_cases reports reports_columns reports_large reports_shapes reports_types texts"
 all="$programs compare big launcher memcheck racecheck capture bench compile_time real"
 
 try() { # NAME COMMAND...
@@ -64,7 +64,7 @@ launcher() {
 part() {
     part=$1
     case $1 in
-    matrix | column | stream | backward | pair | sizes | breakpoints | far | kernels | dtypes | any | reports*) program "$1" ;;
+    matrix | column | stream | backward | pair | sizes | breakpoints | far | kernels | dtypes | any | mixed_cases | reports*) program "$1" ;;
     texts) try texts env NORMGEN="$here/normgen" DEVICE="$device" sh tests/kernels/test_kernels.sh ;;
     random) try random "$here/test_random_device" --device="$device" ;;
     compare) gpu try compare "$here/test_matrix" --device=cuda --compare-host --columns=7,129,384,1024,5000 --rows=3,37 ;;

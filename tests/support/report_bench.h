@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-enum { BENCH_TENSORS = 16, BENCH_DIMS = 6 };
+enum { BENCH_TENSORS = 24, BENCH_DIMS = 6 };
 
 typedef struct Bench {
     ng_context *context;
