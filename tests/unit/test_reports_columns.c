@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const Way one_part = {"one part", "split=off", NULL, false}, parts = {"parts", "split=all", "finalize", false};
+static const Way one_part = {"one part", "split=off", NULL, false}, parts = {"parts", "split=all", "finalize", false},
+                 both_orders = {"both orders", "mixed_elements=1 mixed_rows=1 part_rows=64", "row_stream", false},
+                 apart = {"apart", "fuse=row", NULL, false};
 
 /* Multiples of 1/64 from -2 to 2: what bf16 holds exactly. */
 static void draw_steps(Bench *bench, Trial *trial, const char *name) {
@@ -79,8 +81,8 @@ static void compare_columns(Bench *bench, Trial *trial, int64_t rows, const char
 static void test_identity(void **state) {
     static const int64_t rows[] = {1, 63, 64, 65, 255, 257, 1023, 4097, 40961};
     Bench *bench = *state;
-    const Way *const ways[] = {NULL, &one_part, &parts};
-    for (int w = 0; w < 3; w++) {
+    const Way *const ways[] = {NULL, &one_part, &parts, &both_orders, &apart};
+    for (int w = 0; w < 5; w++) {
         Trial trial = trial_open(bench, ways[w],
                                  "dims: {M: any, N: 129}\ninputs: {x: 'bf16[M, N]'}\n"
                                  "nodes: {y: 2 * x + 0.25, a: 'amax(y, 1)', s: 'sum(y, 0)', e: 'sum(exp(x), 0)',\n"
@@ -117,11 +119,13 @@ static void test_ones(void **state) {
 static void test_accumulators(void **state) {
     enum { ROWS = 65536, COLUMNS = 64 };
     Bench *bench = *state;
-    for (int w = 0; w < 2; w++) {
+    const Way *const ways[] = {NULL, &parts, &both_orders};
+    for (int w = 0; w < 3; w++) {
         Trial trial =
-            trial_open(bench, w ? &parts : NULL,
+            trial_open(bench, ways[w],
                        "dims: {M: any, N: 64}\ninputs: {x: 'f64[M, N]', i: 'i32[M, N]'}\n"
-                       "nodes: {s: 'sum(x, 0)', t: 'sum(i, 0)'}\noutputs: {s: f64, t: i64, u: {dtype: i32, of: t}}");
+                       "nodes: {s: 'sum(x, 0)', t: 'sum(i, 0)'%s}\noutputs: {s: f64, t: i64, u: {dtype: i32, of: t}%s}",
+                       w == 2 ? ", a: 'sum(x, 1)', b: 'sum(i, 1)'" : "", w == 2 ? ", a: f64, b: i64" : "");
         const int64_t rows = bench->cuda ? ROWS : ROWS / 8;
         trial_size(&trial, &rows);
         double *x = trial.bytes[trial_tensor(&trial, "x")], sum[COLUMNS] = {0};
@@ -200,10 +204,10 @@ static void compare_rms_backward(Trial *trial, int64_t rows, int64_t n) {
 
 /* pytorch#177419: sizes that were factored anew between two stages of a compiler, 13 x 8472 and 26 x 4236. */
 static void test_rms_norm_backward(void **state) {
-    static const int64_t sizes[][2] = {{13, 8472}, {26, 4236}};
+    static const int64_t sizes[][2] = {{13, 8472}, {26, 4236}, {13, 8472}, {26, 4236}};
     Bench *bench = *state;
-    for (int s = 0; s < 2; s++) {
-        Trial trial = trial_open(bench, NULL,
+    for (int s = 0; s < 4; s++) {
+        Trial trial = trial_open(bench, s < 2 ? NULL : &both_orders,
                                  "dims: {M: %d, N: %d}\n"
                                  "inputs: {x: 'bf16[M, N]', dy: 'bf16[M, N]', w: 'f32[N]', rstd: 'f32[M]'}\n"
                                  "nodes: {g: dy * w, xhat: 'x * rstd[:, None]', c1: 'mean(g * xhat, -1, True)',\n"
@@ -226,29 +230,143 @@ static void test_rms_norm_backward(void **state) {
 static void test_expanded_gradient(void **state) {
     enum { ROWS = 37, N = 256 };
     Bench *bench = *state;
+    for (int w = 0; w < 2; w++) {
+        Trial trial =
+            trial_open(bench, w ? &apart : &both_orders,
+                       "dims: {M: any, N: 256}\n"
+                       "inputs: {x: 'f32[M, N]', dy: {dtype: f32, shape: [M, N], strides: [0, 0]}}\n"
+                       "nodes: {m: 'mean(x, -1, True)', r: 'rsqrt(var(x, -1, 0, True) + 1e-5)', xhat: (x - m) * r,\n"
+                       "  c1: 'mean(dy * xhat, -1, True)', c2: 'mean(dy, -1, True)',\n"
+                       "  dx: (dy - xhat * c1 - c2) * r, dw: 'sum(dy * xhat, 0)'}\noutputs: {dx: f32, dw: f32}");
+        trial_size(&trial, (int64_t[]){ROWS});
+        draw_normal(bench, &trial, "x");
+        assert_int_equal(trial.elements[trial_tensor(&trial, "dy")], 1);
+        trial_set(&trial, "dy", 0, 1);
+        trial_run(&trial);
+        double x[N], y[N], bound[N], sum[N] = {0}, off[N] = {0};
+        for (int r = 0; r < ROWS; r++) {
+            trial_get_row(&trial, "x", r * N, N, x);
+            layer_norm_row(x, N, (double)1e-5f, y, bound);
+            const double scale = 1 / sqrt(row_variance(x, N, 0) + 1e-5);
+            for (int i = 0; i < N; i++) {
+                sum[i] += y[i], off[i] += bound[i] + (ROWS + 4) * F32_UNIT * fabs(y[i]);
+                assert_true(fabs(trial_get(&trial, "dx", r * N + i)) <= 2 * N * F32_UNIT * scale * (1 + fabs(y[i])));
+            }
+        }
+        trial_expect(&trial, "dw", 0, N, sum, off, "dw");
+        trial_close(&trial);
+    }
+}
+
+/* ---- both orders in one kernel ---- */
+
+/* No stack frame in any kernel, where the device can say; at most so many bytes of shared memory. */
+static void expect_small(const Bench *bench, const Trial *trial, uint32_t shared) {
+    ng_kernel kernel = {.size = sizeof kernel};
+    for (uint32_t k = 0; ng_kernel_query(trial->program, k, &kernel) == NG_OK; k++) {
+        if (kernel.shared_bytes > shared)
+            fail_msg("%s takes %u bytes of shared memory", kernel.name, kernel.shared_bytes);
+        if (bench->cuda && kernel.local_bytes) fail_msg("%s spills %d bytes", kernel.name, kernel.local_bytes);
+    }
+}
+
+static void expect_words(const Trial *trial, const char *words) {
+    ng_text text = trial_text(trial, NG_TEXT_EXPLAIN);
+    if (!text_has(text, words)) fail_msg("\"%s\" is not in\n%s", words, text.bytes);
+    ng_text_free(&text);
+}
+
+static void draw_inputs(Bench *bench, Trial *trial) {
+    for (uint32_t t = 0; t < trial->inputs; t++) {
+        ng_arg arg = {.size = sizeof arg};
+        assert_int_equal(ng_arg_query(trial->program, NG_INPUT, t, &arg), NG_OK);
+        draw_normal(bench, trial, arg.name);
+    }
+}
+
+/* pytorch#179423: a backward that reads twelve tensors at once spilled. Which gate keeps the orders apart is told with
+ * both numbers; where it is opened the kernel reads again what registers do not hold. */
+static void test_many_reads(void **state) {
+    static const Way opened = {"opened", "mixed_reads=12 fuse_reads=12", "row_stream", false};
+    Bench *bench = *state;
+    for (int w = 0; w < 2; w++) {
+        Trial trial = trial_open(
+            bench, w ? &opened : NULL,
+            "dims: {M: {hint: 32768}, N: 512}\n"
+            "inputs: {x: 'bf16[M, N]', dy: 'bf16[M, N]', a: 'bf16[M, N]', b: 'bf16[M, N]', c: 'bf16[M, N]',\n"
+            "  d: 'bf16[M, N]', e: 'bf16[M, N]', f: 'bf16[M, N]', g: 'bf16[M, N]', h: 'bf16[M, N]', i: 'bf16[M, N]',\n"
+            "  j: 'bf16[M, N]', w: 'f32[N]'}\n"
+            "nodes: {t: (dy + a + b + c + d + e) * w, dx: 't - x * mean(t * x, -1, True)',\n"
+            "  dw: 'sum(dy * x * (f + g + h + i + j), 0)'}\noutputs: {dx: bf16, dw: f32}");
+        if (!w) {
+            expect_words(&trial, "n2 does not take the loops of n0: reads: 12 with M=32768, at most 10");
+            assert_int_equal(trial_count(&trial, "row_stream"), 0);
+        }
+        expect_small(bench, &trial, 48 << 10);
+        trial_size(&trial, (int64_t[]){w ? 41 : 300});
+        draw_inputs(bench, &trial);
+        trial_run(&trial);
+        trial_close(&trial);
+    }
+}
+
+/* pytorch#169908, pytorch#175250: rows of 16384 with an f32 weight, of which too many were held in shared memory. Here
+ * the next row waits in registers where a thread has room for it, and shared memory holds the sums of a CTA's rows
+ * alone. */
+static void test_long_rows(void **state) {
+    Bench *bench = *state;
+    Trial trial = trial_open(bench, &(Way){"long", NULL, "row_stream", false},
+                             "dims: {M: any, N: 16384}\n"
+                             "inputs: {x: 'bf16[M, N]', dy: 'bf16[M, N]', w: 'f32[N]', rstd: 'f32[M]'}\n"
+                             "nodes: {g: dy * w, xhat: 'x * rstd[:, None]', c1: 'mean(g * xhat, -1, True)',\n"
+                             "  dx: '(g - xhat * c1) * rstd[:, None]', dw: 'sum(dy * xhat, 0)'}\n"
+                             "outputs: {dx: bf16, dw: f32}");
+    expect_small(bench, &trial, 48 << 10);
+    trial_size(&trial, (int64_t[]){11});
+    draw_inputs(bench, &trial);
+    for (int64_t r = 0; r < 11; r++) trial_set(&trial, "rstd", r, 0.5 + random_unit(&bench->random));
+    trial_run(&trial);
+    compare_rms_backward(&trial, 11, 16384);
+    trial_close(&trial);
+}
+
+/* pytorch#168209: norms that share nothing but a weight were made one kernel. They are three here, launches of one
+ * code, and their weight's gradients are added up where the parts are. */
+static void test_shared_weight(void **state) {
+    Bench *bench = *state;
     Trial trial =
         trial_open(bench, NULL,
-                   "dims: {M: any, N: 256}\n"
-                   "inputs: {x: 'f32[M, N]', dy: {dtype: f32, shape: [M, N], strides: [0, 0]}}\n"
-                   "nodes: {m: 'mean(x, -1, True)', r: 'rsqrt(var(x, -1, 0, True) + 1e-5)', xhat: (x - m) * r,\n"
-                   "  c1: 'mean(dy * xhat, -1, True)', c2: 'mean(dy, -1, True)',\n"
-                   "  dx: (dy - xhat * c1 - c2) * r, dw: 'sum(dy * xhat, 0)'}\noutputs: {dx: f32, dw: f32}");
-    trial_size(&trial, (int64_t[]){ROWS});
-    draw_normal(bench, &trial, "x");
-    assert_int_equal(trial.elements[trial_tensor(&trial, "dy")], 1);
-    trial_set(&trial, "dy", 0, 1);
+                   "dims: {M: {hint: 32768}, N: 768}\n"
+                   "inputs: {x: 'bf16[M, N]', y: 'bf16[M, N]', z: 'bf16[M, N]', dx: 'bf16[M, N]', dy: 'bf16[M, N]',\n"
+                   "  dz: 'bf16[M, N]', w: 'f32[N]'}\nfunctions: {'back(g, h)': 'g - h * mean(g * h, -1, True)'}\n"
+                   "nodes: {a: 'back(dx * w, x)', b: 'back(dy * w, y)', c: 'back(dz * w, z)',\n"
+                   "  dw: 'sum(dx * x, 0) + sum(dy * y, 0) + sum(dz * z, 0)'}\n"
+                   "outputs: {a: bf16, b: bf16, c: bf16, dw: f32}");
+    expect_words(&trial, "4 kernels");
+    expect_words(&trial, "(r:M | c:768) ROW+PARTIAL");
+    expect_words(&trial, "kernel f1, 2 of 4, same code as f0");
+    expect_words(&trial, "kernel f2, 3 of 4, same code as f0");
+    trial_size(&trial, (int64_t[]){53});
+    draw_inputs(bench, &trial);
     trial_run(&trial);
-    double x[N], y[N], bound[N], sum[N] = {0}, off[N] = {0};
-    for (int r = 0; r < ROWS; r++) {
-        trial_get_row(&trial, "x", r * N, N, x);
-        layer_norm_row(x, N, (double)1e-5f, y, bound);
-        const double scale = 1 / sqrt(row_variance(x, N, 0) + 1e-5);
-        for (int i = 0; i < N; i++) {
-            sum[i] += y[i], off[i] += bound[i] + (ROWS + 4) * F32_UNIT * fabs(y[i]);
-            assert_true(fabs(trial_get(&trial, "dx", r * N + i)) <= 2 * N * F32_UNIT * scale * (1 + fabs(y[i])));
-        }
+    trial_close(&trial);
+}
+
+/* pytorch#186426, pytorch#183696: rows numbered by a product with a sum, a * (t + 1), which no one could divide. One
+ * program, and the kernel with both orders, takes them all. quack#53: the gradient that comes past the norm joins. */
+static void test_rows_of_a_sum(void **state) {
+    static const int64_t sizes[][2] = {{2, 196}, {2, 197}, {0, 3}, {1, 0}, {3, 4}};
+    Bench *bench = *state;
+    Trial trial = trial_open(bench, &both_orders,
+                             "dims: {A: any, T: any, N: 96}\n"
+                             "inputs: {x: 'f16[A, T + 1, N]', dy: 'f16[A, T + 1, N]', dh: 'f16[A, T + 1, N]'}\n"
+                             "nodes: {dx: 'dy - x * mean(dy * x, -1, True) + dh', dw: 'sum(dy * x, [0, 1])'}\n"
+                             "outputs: {dx: {dtype: f16, inplace: dh}, dw: f32}");
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        trial_size(&trial, sizes[s]);
+        draw_inputs(bench, &trial);
+        trial_run(&trial);
     }
-    trial_expect(&trial, "dw", 0, N, sum, off, "dw");
     trial_close(&trial);
 }
 
@@ -298,6 +416,10 @@ int main(int argc, char **argv) {
                                        TEST(test_two_sums),
                                        TEST(test_rms_norm_backward),
                                        TEST(test_expanded_gradient),
+                                       TEST(test_many_reads),
+                                       TEST(test_long_rows),
+                                       TEST(test_shared_weight),
+                                       TEST(test_rows_of_a_sum),
                                        TEST(test_hints)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bench_close(&bench);
