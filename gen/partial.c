@@ -92,7 +92,7 @@ static bool is_any(const Nest *nest, uint32_t mask) {
 #define MOST_OF_CTA 256 /* columns, of elements of two bytes or one: 32 accesses of 8 */
 
 /* Columns of a CTA whose accesses are whole, by the widest element that lanes read side by side (as
- * gen/schedule_tile.c has them). */
+ * gen/schedule_access.c has them). */
 static int64_t columns_of_cta(const Prog *prog, const Nest *nest, uint32_t consumed) {
     uint32_t last = IR_NONE;
     int bytes = 0;

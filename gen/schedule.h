@@ -43,15 +43,24 @@ int gen_op_cost(Op op);
 /* Bytes of registers that one access of a load takes: whole words. */
 int gen_pack_bytes(const Planner *planner, const Stmt *load);
 
-/* Strategy and tile, knobs included. gen_plan_forms before it. */
+/* ---- accesses (gen/schedule_access.c) ---- */
+
+/* Forms of all accesses; planner->step's strategy and masks stand. */
 void gen_plan_forms(Planner *planner);
-void gen_plan_tile(Planner *planner);
-/* Elements an access where nothing is forced, by what is read and written in the loop over these axes. */
+/* tile.vector: elements an access, by knob or default. */
+void gen_plan_vector(Planner *planner);
+/* By what is read and written in the loop over these axes: 16 bytes of the widest element; as many of them as the nest
+ * allows. */
+int gen_full_vector(const Planner *planner, uint32_t loop);
 int gen_default_vector(const Planner *planner, uint32_t loop);
 /* Why accesses of so many elements cannot be one machine access each, by the numbers among strides and offsets; NULL:
  * they can. Sizes known at launch only pass: the wide variant's guards ask for them. */
 const char *gen_wide_refused(const Planner *planner, int vector);
 
+/* ---- tiles ---- */
+
+/* Strategy and tile, knobs included. gen_plan_forms before it. (gen/schedule_tile.c) */
+void gen_plan_tile(Planner *planner);
 /* The strategy that a nest gets as it stands. Stops where a forced knob is impossible for it. (gen/schedule.c) */
 Strategy gen_nest_strategy(Job *job, const Unit *unit, const Nest *nest);
 /* row_stream: tile, knobs and phases; vector is set. (gen/schedule_stream.c) */
