@@ -24,6 +24,7 @@ typedef struct Gate { /* why a nest is not turned; name NULL: it is */
     const char *name;
     int64_t number, limit;
     const char *words; /* instead of numbers */
+    KnobId knob;       /* that the limit is from */
 } Gate;
 
 typedef struct Turner {
@@ -157,8 +158,8 @@ static bool rows_join(const Turner *t, uint32_t row, uint32_t other) {
 
 /* Why sums cannot go with rows beside those that do already: they wait for one of them, or consume other rows. */
 static const Gate *beside_others(Turner *t, uint32_t row, uint32_t sums, const Nest *turned) {
-    static const Gate waits = {"path", 0, 0, "it waits for another sum across these rows"},
-                      others = {"parts", 0, 0, "another sum across these rows keeps other rows"};
+    static const Gate waits = {.name = "path", .words = "it waits for another sum across these rows"},
+                      others = {.name = "parts", .words = "another sum across these rows keeps other rows"};
     bool *needed = IR_NEW_ARRAY(t->job, bool, t->prog->nests.count);
     mark_needed(t, sums, needed);
     for (uint32_t n = 0; n < t->prog->nests.count; n++) {
@@ -225,27 +226,27 @@ static Gate judge_numbers(Turner *t, uint32_t index, const Nest *row, const Nest
     int64_t most = limit_of(t, KNOB_MIXED_COLUMNS, GEN_MIXED_COLUMNS);
     int64_t columns = extent_of(t, turned, ir_nest_inner_mask(turned), true);
     int64_t rows = extent_of(t, turned, ir_nest_row_mask(turned), false), elements = extent_of(t, turned, all, false);
-    if (columns < 0) return (Gate){"columns", 0, 0, "rows have no greatest length"};
-    if (columns > most) return (Gate){"columns", columns, most, NULL};
+    if (columns < 0) return (Gate){.name = "columns", .words = "rows have no greatest length"};
+    if (columns > most) return (Gate){"columns", columns, most, NULL, KNOB_MIXED_COLUMNS};
     const Reads reads = full_reads(t, row, turned);
     int64_t held = columns * (t->held[index] + accumulator_bytes(turned) + reads.bytes);
     most = limit_of(t, KNOB_MIXED_BYTES, GEN_MIXED_BYTES);
-    if (held > most) return (Gate){"registers", held, most, NULL};
+    if (held > most) return (Gate){"registers", held, most, NULL, KNOB_MIXED_BYTES};
     int64_t least = limit_of(t, KNOB_MIXED_ROWS, GEN_MIXED_ROWS);
-    if (rows >= 0 && rows < least) return (Gate){"rows", rows, least, NULL};
+    if (rows >= 0 && rows < least) return (Gate){"rows", rows, least, NULL, KNOB_MIXED_ROWS};
     least = limit_of(t, KNOB_MIXED_ELEMENTS, GEN_MIXED_ELEMENTS);
-    if (elements >= 0 && elements < least) return (Gate){"elements", elements, least, NULL};
+    if (elements >= 0 && elements < least) return (Gate){"elements", elements, least, NULL, KNOB_MIXED_ELEMENTS};
     most = limit_of(t, KNOB_MIXED_READS, GEN_MIXED_READS);
-    if (reads.count > most) return (Gate){"reads", reads.count, most, NULL};
+    if (reads.count > most) return (Gate){"reads", reads.count, most, NULL, KNOB_MIXED_READS};
     return (Gate){0};
 }
 
 static Gate judge(Turner *t, uint32_t index, uint32_t sums, const Nest *row, const Nest *turned) {
     if (t->prog->nests.at[index].class != CLASS_INNER)
-        return (Gate){"class", 0, 0, ir_format(t->job, "%s is MIXED", t->prog->nests.at[index].name)};
-    if (!paths_allow(t, index, sums, turned)) return (Gate){"path", 0, 0, "one needs what the other makes"};
+        return (Gate){.name = "class", .words = ir_format(t->job, "%s is MIXED", t->prog->nests.at[index].name)};
+    if (!paths_allow(t, index, sums, turned)) return (Gate){.name = "path", .words = "one needs what the other makes"};
     if (t->unit->options.batch_invariant && keeps_any_rows(turned))
-        return (Gate){"batch", 0, 0, "the number of parts would follow that of rows"};
+        return (Gate){.name = "batch", .words = "the number of parts would follow that of rows"};
     const Gate *beside = beside_others(t, index, sums, turned);
     if (beside) return *beside;
     return judge_numbers(t, index, row, turned);
@@ -262,9 +263,10 @@ static void report(Turner *t, uint32_t row, uint32_t sums, const Gate *gate) {
         text = ir_format(job, "%s does not take the loops of %s: %s: %s", from, to, gate->name, gate->words);
     } else {
         const char *dims = gen_guess_text(job, t->prog);
-        text = ir_format(job, "%s does not take the loops of %s: %s: %lld%s%s, at %s %lld", from, to, gate->name,
+        text = ir_format(job, "%s does not take the loops of %s: %s: %lld%s%s, at %s %lld (%s)", from, to, gate->name,
                          (long long)gate->number, *dims ? " with " : "", dims,
-                         gate->number < gate->limit ? "least" : "most", (long long)gate->limit);
+                         gate->number < gate->limit ? "least" : "most", (long long)gate->limit,
+                         gen_knob(gate->knob)->name);
     }
     *IR_PUSH(job, &t->unit->reports) = (Report){.pass = "reorder",
                                                 .nests = ir_format(job, "%s %s", from, to),
