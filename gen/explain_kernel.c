@@ -166,7 +166,7 @@ static void tell_knobs(const Explain *e, const Step *step, const Nest *nest) {
     gen_tell_open(e->tell, "knobs", false);
     for (uint32_t k = 0; k < KNOB_COUNT; k++) {
         int value;
-        if (!gen_knob_value(step, (KnobId)k, &value)) continue;
+        if (!gen_knob_value(step, (KnobId)k, &value) || !value) continue; /* part_rows 0: not by rows */
         const bool forced = gen_knob_text(&e->unit->options, (KnobId)k, nest->name) != NULL;
         ir_text_format(&text, "%s%s=%d%s", text.count ? " " : "", gen_knob((KnobId)k)->name, value,
                        forced ? " (forced)" : "");

@@ -73,7 +73,7 @@ bool gen_knob_value(const Step *step, KnobId id, int *value) {
     case KNOB_MIN_CTAS: *value = tile->min_ctas; return true;
     case KNOB_THREADS: *value = tile->threads; return true;
     case KNOB_STAGES: *value = tile->stages; return true;
-    case KNOB_PART_ROWS: *value = tile->part_rows; return tile->part_rows > 0;
+    case KNOB_PART_ROWS: *value = tile->part_rows; return true;
     default: return false;
     }
 }

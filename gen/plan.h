@@ -174,6 +174,7 @@ typedef struct Choice { /* for explain: what was chosen or refused, and why, wit
 typedef struct PartCount {
     Poly units, beside;
     int64_t units_each, beside_each, ctas_per_sm; /* GEN_ALL_CTAS: as many as there are */
+    int part_rows;                                /* of row_stream, by knob; else 0 */
     bool rows_beside;                             /* units are rows, and rows that a sum keeps stand beside them */
 } PartCount;
 

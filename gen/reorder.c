@@ -214,8 +214,10 @@ static int64_t accumulator_bytes(const Nest *nest) {
     return ir_dtype(ir_compute_dtype(gen_nest_partial(nest)->dtype))->bytes;
 }
 
+static uint32_t kept_rows(const Nest *turned) { return ir_nest_row_mask(turned) & ~gen_nest_partial(turned)->consumed; }
+
 static bool keeps_any_rows(const Nest *turned) {
-    uint32_t kept = ir_nest_row_mask(turned) & ~gen_nest_partial(turned)->consumed;
+    const uint32_t kept = kept_rows(turned);
     for (uint32_t a = 0; a < turned->axis_count; a++)
         if (kept >> a & 1 && turned->axes[a].extent.kind != SIZE_INT) return true;
     return false;
@@ -234,6 +236,9 @@ static Gate judge_numbers(Turner *t, uint32_t index, const Nest *row, const Nest
     if (held > most) return (Gate){"registers", held, most, NULL, KNOB_MIXED_BYTES};
     int64_t least = limit_of(t, KNOB_MIXED_ROWS, GEN_MIXED_ROWS);
     if (rows >= 0 && rows < least) return (Gate){"rows", rows, least, NULL, KNOB_MIXED_ROWS};
+    const int64_t each = extent_of(t, turned, gen_nest_partial(turned)->consumed, false);
+    least = limit_of(t, KNOB_MIXED_KEPT, GEN_MIXED_KEPT);
+    if (kept_rows(turned) && each >= 0 && each < least) return (Gate){"kept", each, least, NULL, KNOB_MIXED_KEPT};
     least = limit_of(t, KNOB_MIXED_ELEMENTS, GEN_MIXED_ELEMENTS);
     if (elements >= 0 && elements < least) return (Gate){"elements", elements, least, NULL, KNOB_MIXED_ELEMENTS};
     most = limit_of(t, KNOB_MIXED_READS, GEN_MIXED_READS);

@@ -200,7 +200,11 @@ static void plan_parts(Planner *p) {
     const Tile *tile = &step->tile;
     if (step->part == IR_NONE) return;
     PartCount *count = &p->plan->parts[step->part];
-    if (count->units.count) return;
+    if (count->units.count) {
+        if (step->strategy != STRATEGY_ROW_STREAM || count->part_rows == tile->part_rows) return;
+        gen_refuse_knob(p, KNOB_PART_ROWS, tile->part_rows ? tile->part_rows : count->part_rows,
+                        "it shares its number of parts with another kernel; force both alike");
+    }
     uint32_t all = ((uint32_t)1 << p->nest->axis_count) - 1;
     const bool columns = gen_by_columns(step->strategy), stream = step->strategy == STRATEGY_ROW_STREAM;
     *count = (PartCount){.units = extents(p, step->parted),
@@ -213,6 +217,7 @@ static void plan_parts(Planner *p) {
     count->rows_beside = !ir_poly_is_int(count->beside, &one) || one != 1;
     count->beside_each = 1;
     count->units_each = tile->rows;
+    count->part_rows = tile->part_rows;
     if (!tile->part_rows) return;
     count->units_each = tile->part_rows;
     count->ctas_per_sm = GEN_ALL_CTAS;

@@ -142,6 +142,8 @@ static void choose(Planner *p) {
     int threads[MOST_THREADS];
     list_threads(p, threads);
     set_threads(p, threads[0]);
+    if (!holds_elements(p) && gen_forced_int(p, KNOB_CHUNKS))
+        gen_refuse_knob(p, KNOB_CHUNKS, p->step->tile.chunks, "a thread holds at most 256 elements");
     if (!holds_elements(p) && gen_forced_int(p, KNOB_ROW_THREADS))
         gen_refuse_knob(p, KNOB_ROW_THREADS, threads[0], "a thread holds at most 256 elements");
     if (!holds_elements(p))

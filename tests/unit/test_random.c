@@ -20,8 +20,8 @@
 
 static const char *const fuse_gates[] = {"class", "axes",  "order",      "parts", "map",
                                          "alias", "cycle", "statements", "reads"};
-static const char *const order_gates[] = {"class",     "path", "parts",    "batch", "columns",
-                                          "registers", "rows", "elements", "reads"};
+static const char *const order_gates[] = {"class",     "path", "parts", "batch",    "columns",
+                                          "registers", "rows", "kept",  "elements", "reads"};
 #define GATE_COUNT (sizeof fuse_gates / sizeof *fuse_gates)
 static const char *const pair_gates[] = {"class", "registers", "phases"};
 #define PAIR_GATE_COUNT (sizeof pair_gates / sizeof *pair_gates)
@@ -379,10 +379,11 @@ static void choose_settings(Job *job, Trial *trial) {
         {NULL, NULL}, {"mixed_bytes", "20"}, {"mixed_reads", "1"}, {NULL, NULL}, {"mixed_elements", "100000"},
         {NULL, NULL}, {"mixed_rows", "12"},  {NULL, NULL}};
     const uint32_t a = trial->seed % 8, b = trial->seed / 8 % 8;
-    Setting *sets = IR_NEW_ARRAY(job, Setting, 5);
+    Setting *sets = IR_NEW_ARRAY(job, Setting, 6);
     uint32_t count = 0;
     if (b) sets[count++] = (Setting){"mixed_rows", "1"};
     if (b) sets[count++] = (Setting){"mixed_elements", "1"};
+    if (b % 2) sets[count++] = (Setting){"mixed_kept", "1"};
     if (first[a].name) sets[count++] = first[a];
     if (second[b].name) sets[count++] = second[b];
     if (trial->seed % 3) sets[count++] = (Setting){"strategy", "row_loop"}; /* so that pairs are taken */

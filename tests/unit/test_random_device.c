@@ -71,7 +71,7 @@ typedef struct Trial {
 } Trial;
 
 /* What is so large that its sums across rows join the rows is too large here: they always do. */
-static const Setting small[] = {{"mixed_rows", "1"}, {"mixed_elements", "1"}};
+static const Setting small[] = {{"mixed_rows", "1"}, {"mixed_kept", "1"}, {"mixed_elements", "1"}};
 enum { SMALL = sizeof small / sizeof *small };
 
 static void count_reason(Run *run, const char *kind, const char *text) {

@@ -325,13 +325,32 @@ static void test_number_stride(void **state) {
     }
 }
 
+/* Two kernels whose sums have one number of parts: rows of a part are forced for both alike or not at all. */
+static void test_shared_parts(void **state) {
+    static const char graph[] = "graph: two\ndims: {M: any, N: 96}\n"
+                                "inputs: {x: 'f32[M, N]', y: 'f32[M, N]'}\n"
+                                "nodes: {a: 'x - sum(x, -1, True)', b: 'y - mean(y, -1, True)', c: 'sum(x, 0)', "
+                                "d: 'sum(y, 0)'}\noutputs: {a: f32, b: f32, c: f32, d: f32}\n";
+    static const char *const apart[] = {"f1.part_rows=3", "f0.part_rows=3", "f0.part_rows=3 f1.part_rows=4"};
+    Job *job = *state;
+    Unit unit;
+    assert_int_equal(generate_text(job, &unit, graph, NULL, "part_rows=3"), STATUS_OK);
+    assert_int_equal(unit.plan->parts[0].part_rows, 3);
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        Job *own = ir_job_create(NULL);
+        assert_int_equal(generate_text(own, &unit, graph, NULL, apart[i]), STATUS_NOT_COMPILED);
+        assert_non_null(strstr(ir_job_report(own), "force both alike"));
+        ir_job_free(own);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_tiles),    TEST(test_unrolling),   TEST(test_forced),        TEST(test_impossible),
         TEST(test_in_place), TEST(test_crossings),   TEST(test_depth),         TEST(test_guards),
-        TEST(test_grid),     TEST(test_open_extent), TEST(test_number_stride),
+        TEST(test_grid),     TEST(test_open_extent), TEST(test_number_stride), TEST(test_shared_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

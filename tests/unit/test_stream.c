@@ -82,7 +82,7 @@ static const Case cases[] = {
      "nodes: {xhat: 'x * rstd[:, :, None]', g: 'dy * (1 + a[:, None])', c1: 'mean(g * xhat, dim=2, keepdim=True)',\n"
      "  dx: '(g - xhat * c1) * rstd[:, :, None]', da: 'sum(dy * xhat, dim=1)', ds: 'sum(dy, dim=1)'}\n"
      "outputs: {dx: E, da: E, ds: f32}",
-     "mixed_rows=1 part_rows=4",
+     "mixed_rows=1 mixed_kept=1 part_rows=4",
      FLOATS,
      FEW_WIDTHS,
      {0, 1, 3, 37, -1},
