@@ -64,9 +64,18 @@ static int other_registers(const Planner *p) {
     return other;
 }
 
-/* What a thread may hold. CTAs of short rows share an SM with others. */
+/* Bytes that one access of each late load takes. */
+static int64_t late_bytes(const Planner *p) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < p->nest->stmts.count; i++)
+        if (p->step->late[i] && p->element[i]) bytes += gen_pack_bytes(p, &p->nest->stmts.at[i]);
+    return bytes;
+}
+
+/* What a thread may hold. CTAs of short rows share an SM with others; temporaries of costly ops leave no room for what
+ * is loaded beside them. */
 static int64_t most_bytes(const Planner *p) {
-    if (!is_long(p)) return GEN_STREAM_BYTES - (computes_costly(p) ? 32 : 0);
+    if (!is_long(p)) return GEN_STREAM_BYTES - (computes_costly(p) ? late_bytes(p) : 0);
     const int warps = (p->step->tile.row_threads + 31) / 32,
               share = 512 / ((warps + 3) / 4) / 8 * 8; /* of a quarter of an SM */
     return ((share > MOST_REGISTERS ? MOST_REGISTERS : share) - other_registers(p)) * 4;
@@ -163,13 +172,17 @@ static int stream_min_ctas(const Planner *p) {
     return (int)(ctas > most ? most < 1 ? 1 : most : ctas < 1 ? 1 : ctas > 16 ? 16 : ctas);
 }
 
-/* Accesses as wide as those of rows may be, whatever column operands are: where the row at hand is loaded late, or much
- * of it is in the air (add and RMSNorm's gradient of 4096 columns: 363 us, 426 with accesses as wide as the weight's).
- */
+/* Accesses as wide as those of rows may be, whatever column operands are: where the row at hand is loaded late, much of
+ * it is in the air or its values are costly (4096 columns: add and RMSNorm's gradient 363 us, 426 with accesses as wide
+ * as the weight's; that of LayerNorm and GELU 377, 440). Not where registers do not hold the row, then or now. */
 static void widen(Planner *p) {
-    const int vector = gen_default_vector(p, p->step->parted);
-    if (gen_forced_int(p, KNOB_VECTOR) || vector == p->step->tile.vector) return;
+    const int vector = gen_default_vector(p, p->step->parted), old = p->step->tile.vector;
+    const bool gains = is_long(p) || count_late(p) || computes_costly(p);
+    if (gen_forced_int(p, KNOB_VECTOR) || vector == old || p->reread || !gains) return;
     p->step->tile.vector = vector;
+    choose(p);
+    if (!p->reread) return;
+    p->step->tile.vector = old;
     choose(p);
 }
 
@@ -204,7 +217,7 @@ void gen_plan_stream(Planner *p) {
                    "kernel %s cannot hold its rows in registers: their length has no limit (give the dim a max)",
                    p->nest->name);
     choose(p);
-    if (is_long(p) || count_late(p) || computes_costly(p)) widen(p);
+    widen(p);
     tile->part_rows = gen_forced_int(p, KNOB_PART_ROWS);
     plan_stream_rows(p);
     gen_check_rows(p);
