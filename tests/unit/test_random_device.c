@@ -190,13 +190,13 @@ static const KnobDraw column_knobs[] = {
     {KNOB_SPLIT, {"off", "all", "all"}},
 };
 static const KnobDraw stream_knobs[] = {
+    {KNOB_STAGES, {"1", "2", "1", "2", "3"}},
+    {KNOB_PART_ROWS, {"1", "2", "5", "13", "40"}},
     {KNOB_ROW_THREADS, {"1", "2", "4", "8", "16", "32"}},
     {KNOB_ROWS, {"32", "64"}},
     {KNOB_VECTOR, {"1", "2", "4", "8"}},
     {KNOB_CHUNKS, {"2", "3", "5", "9"}},
     {KNOB_MIN_CTAS, {"1", "2"}},
-    {KNOB_STAGES, {"1", "2", "1", "3"}},
-    {KNOB_PART_ROWS, {"1", "2", "5", "13", "40"}},
     {KNOB_FUSE, {"row", "off"}},
     {KNOB_FUSE_READS, {"1", "2"}},
 };
@@ -209,10 +209,10 @@ static const KnobDraw pointwise_knobs[] = {
     {KNOB_CUT_STATEMENTS, {"4", "6", "10"}},
 };
 
-#define DRAWS(array)                                                                                                   \
-    (Draws) { sizeof array / sizeof *array, array }
+#define DRAWS(array, first)                                                                                            \
+    (Draws) { sizeof array / sizeof *array, first, array }
 typedef struct Draws {
-    uint32_t count;
+    uint32_t count, first; /* first: so many are drawn before the others, since few graphs have such a kernel */
     const KnobDraw *at;
 } Draws;
 
@@ -221,18 +221,19 @@ static Draws draws_for(const Trial *trial) {
     for (uint32_t s = 0; s < trial->unit.plan->steps.count; s++) {
         Strategy strategy = trial->unit.plan->steps.at[s].strategy;
         if (strategy == STRATEGY_POINTWISE) continue;
-        if (strategy == STRATEGY_ROW_STREAM) return DRAWS(stream_knobs);
+        if (strategy == STRATEGY_ROW_STREAM) return DRAWS(stream_knobs, 2);
         bool rows = strategy == STRATEGY_ROW_REGISTERS || strategy == STRATEGY_ROW_LOOP;
-        return rows ? DRAWS(row_knobs) : DRAWS(column_knobs);
+        return rows ? DRAWS(row_knobs, 0) : DRAWS(column_knobs, 0);
     }
-    return DRAWS(pointwise_knobs);
+    return DRAWS(pointwise_knobs, 0);
 }
 
 static void draw_sets(Trial *trial) {
     const Draws draws = draws_for(trial);
     uint32_t wanted = 1 + random_below(&trial->random, MAX_SETS), taken = 0;
     for (trial->set_count = 0; trial->set_count < wanted;) {
-        uint32_t k = random_below(&trial->random, draws.count), values = 0;
+        const uint32_t among = trial->set_count < draws.first ? draws.first : draws.count;
+        uint32_t k = random_below(&trial->random, among), values = 0;
         if (taken >> draws.at[k].knob & 1) continue;
         taken |= 1u << draws.at[k].knob;
         while (values < 12 && draws.at[k].values[values]) values++;
