@@ -63,7 +63,7 @@ typedef struct Needs { /* of each statement: whether something needs it, directl
     uint32_t count;
 } Needs;
 
-static void mark_needs(const Nest *nest, bool *needed) {
+void gen_mark_needs(const Nest *nest, bool *needed) {
     for (uint32_t i = nest->stmts.count; i-- > 0;) {
         const Stmt *stmt = &nest->stmts.at[i];
         if (!needed[i]) continue;
@@ -83,11 +83,11 @@ static Needs find_needs(Job *job, const Nest *nest) {
         if (nest->stmts.at[i].op != OP_PARTIAL_ACCUMULATE) continue;
         bool *own = IR_NEW_ARRAY(job, bool, count);
         own[i] = true;
-        mark_needs(nest, own);
+        gen_mark_needs(nest, own);
         needs.partials[needs.count] = i;
         needs.partial[needs.count++] = own;
     }
-    mark_needs(nest, needs.stores);
+    gen_mark_needs(nest, needs.stores);
     return needs;
 }
 

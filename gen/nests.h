@@ -83,4 +83,7 @@ void gen_tidy(Job *job, Prog *prog);
 /* The same where one nest changed, a joined one; bufs and sizes keep their numbers until the next gen_tidy. */
 void gen_tidy_nest(Job *job, Prog *prog, Nest *nest);
 
+/* Marks what the marked statements need, directly or not. (gen/join.c) */
+void gen_mark_needs(const Nest *nest, bool *needed);
+
 #endif

@@ -151,17 +151,6 @@ static void copy_stmt(Copy *copy, uint32_t id) {
     copy->id[id] = ir_nest_add(copy->job, copy->to, &stmt);
 }
 
-/* Marks what the marked statements need. */
-static void mark_needs(const Nest *nest, bool *needed) {
-    for (uint32_t i = nest->stmts.count; i-- > 0;) {
-        const Stmt *stmt = &nest->stmts.at[i];
-        if (!needed[i]) continue;
-        for (uint32_t k = 0; k < stmt->arg_count; k++) needed[stmt->arg[k]] = true;
-        if (stmt->access != IR_NONE && nest->accesses.at[stmt->access].index != IR_NONE)
-            needed[nest->accesses.at[stmt->access].index] = true;
-    }
-}
-
 static uint32_t only_reduce(const Nest *nest) {
     uint32_t found = IR_NONE;
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
@@ -248,7 +237,7 @@ static Nest accumulate_nest(Job *job, const Nest *nest, uint32_t reduce, Access 
     Copy copy = {job, nest, &made, IR_NEW_ARRAY(job, uint32_t, nest->stmts.count)};
     Stmt partial = nest->stmts.at[reduce];
     needed[partial.arg[0]] = true;
-    mark_needs(nest, needed);
+    gen_mark_needs(nest, needed);
     for (uint32_t i = 0; i < nest->stmts.count; i++)
         if (needed[i]) copy_stmt(&copy, i);
     made.row_count = made.axis_count;

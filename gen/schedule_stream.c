@@ -4,9 +4,9 @@
  *
  * What does best on an H200 (backward norms, bf16, share of a copy): 8 elements a thread up to 2048 columns, 16 up to
  * 8192, in CTAs of 256 threads, two and more an SM. Beyond, one CTA an SM has all registers, and the next row's loads
- * in the air count more than threads: 10240 columns 0.94 with 512 threads, 12288 0.94 with 384 (0.87 with 512 that load
- * when they need it). Costly values that are kept pay for fewer elements (GELU's gradient of 4096 columns: 393 us with
- * 8 elements, 640 with 16 and computing them twice). */
+ * in the air count more than threads: 12288 columns 0.94 with 384 threads, 0.87 with 512 that load when they need it.
+ * Costly values that are kept pay for fewer elements (GELU's gradient of 4096 columns: 393 us with 8 elements, 640 with
+ * 16 and computing them twice). */
 #include "gen/breakpoints.h"
 #include "gen/schedule.h"
 
