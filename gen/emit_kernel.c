@@ -284,6 +284,14 @@ bool gen_row_stores_race(const Emitter *e) {
     return false;
 }
 
+/* A kernel of one element: what it overwrites only the thread that stores may read, and the others have nothing to do.
+ */
+static bool is_one_element(const Emitter *e) {
+    bool one = strategy(e) == STRATEGY_POINTWISE;
+    for (uint32_t a = 0; a < e->nest->axis_count; a++) one = one && ir_size_is(e->nest->axes[a].extent, 1);
+    return one;
+}
+
 static void fill_row_stores(Emitter *e, Text *out, int indent) {
     const StmtList *stores = &phase_now(e)->row_stores;
     if (stores->count == 0) return;
@@ -294,8 +302,10 @@ static void fill_row_stores(Emitter *e, Text *out, int indent) {
     for (uint32_t i = 0; i < stores->count; i++) {
         const Stmt *store = stmt_at(e, stores->at[i]);
         const char *condition = strategy(e) == STRATEGY_POINTWISE ? NULL : lone_condition(e, store, false);
-        ir_text_format(out, "%*sif (%s%s%s) ng_write(%s, %s);\n", indent, "", who, condition ? " && " : "",
-                       condition ? condition : "", gen_address(e, store->access, false), gen_stored(e, store));
+        ir_text_format(out, "%*s", indent, "");
+        if (!is_one_element(e))
+            ir_text_format(out, "if (%s%s%s) ", who, condition ? " && " : "", condition ? condition : "");
+        ir_text_format(out, "ng_write(%s, %s);\n", gen_address(e, store->access, false), gen_stored(e, store));
     }
 }
 
@@ -306,6 +316,7 @@ static void fill_row(Emitter *e, Text *out, int indent) {
         return;
     }
     if (strategy(e) != STRATEGY_POINTWISE) ir_text_format(out, "%*s// phase %u\n", indent, "", e->phase);
+    if (is_one_element(e)) ir_text_format(out, "%*sif (block != 0 || t != 0) return;  // one element\n", indent, "");
     for (uint32_t i = 0; i < phase->row_stmts.count; i++) {
         uint32_t id = phase->row_stmts.at[i];
         const Stmt *stmt = stmt_at(e, id);

@@ -378,6 +378,17 @@ static bool maps_equal(const Nest *nest, const Access *a, const Access *b) {
     return true;
 }
 
+/* Axes that the map of an aliased load lacks, so that points which differ along them alone read one element, of which
+ * one point stores it. Where those are all inner axes it is a row's value: the threads of a row wait for one another
+ * before it is stored. Else nothing puts one point's load before another's store. */
+static uint32_t shared_axes(const Nest *nest, const Access *load) {
+    uint32_t inner = ir_nest_inner_mask(nest), lacking = ir_nest_row_mask(nest) | inner;
+    for (uint32_t a = 0; a < nest->axis_count; a++)
+        if (ir_size_is(nest->axes[a].extent, 1)) lacking &= ~(1u << a), inner &= ~(1u << a);
+    lacking &= ~ir_access_domain(nest, load);
+    return lacking == inner ? 0 : lacking;
+}
+
 /* One load of memory that the store of `out` writes. Nests run one after the other, so a load in an earlier nest is
  * before every element's store, and one in a later nest after it. Within the nest the order between two points of its
  * axes is the plan's, so the load has to be of the element that its own point stores. A plan may load again wherever
@@ -400,6 +411,10 @@ static void check_load(Check *check, const Site *load, uint32_t out) {
         BREACH(check, "V8", name, "%s is read at other elements than the store to %s writes", read, stored);
     else if (load->stmt_index > writer->stmt)
         BREACH(check, "V8", name, "%s is read after the store to %s", read, stored);
+    const uint32_t shared = shared_axes(load->nest, site_access(load));
+    if (shared)
+        BREACH(check, "V8", name, "all points along %s read what one of them stores to %s",
+               axes_text(check, load->nest, shared), stored);
     if (read_again(check, load->nest, load->stmt_index, writer->stmt))
         BREACH(check, "V8", name, "%s is read again in a phase after the store to %s", read, stored);
 }

@@ -165,6 +165,10 @@ static const Case breaches[] = {
     {INS OUT "buf z f32 [M,64] out\n" NEST LOAD_X STORE_Y(
          "%0") "}\nnest m (r:M | c:64) ROW {\n%0 f32<rc> = load y[0 + r*64 + c*1]\nstore z[0 + r*64 + c*1] %0\n}\n",
      "V8: m %0: y is read after the store to y"},
+    {INS "buf q f32 [M,8] out\nnest n (r:M | a:8, c:64) ROW {\n%0 f32<rac> = load x[0 + r*64 + a*8 + c*1]\n"
+         "%1 f32<ra> = reduce add {c} %0\n%2 f32<ra> = load q[0 + r*8 + a*1]\n%3 f32<ra> = add %1 %2\n"
+         "store q[0 + r*8 + a*1] %3\n}\n",
+     "V8: n %2: all points along c read what one of them stores to q"},
     {INS "buf y f32 [M,64] out may_alias x\nbuf z f32 [M,64] out may_alias x\n" NEST LOAD_X STORE_Y(
          "%0") "store z[0 + r*64 + c*1] %0\n}\n",
      "V8: z: y may be x too"},
@@ -193,6 +197,14 @@ static const Case sound[] = {
          "nest n (r:M | c:32) ROW {\n%0 f32<rc> = load xl[0 + r*64 + c*1]\n%1 f32<rc> = load xr[31 + r*64 + c*-1]\n"
          "%2 f32<rc> = add %0 %1\nstore y[0 + r*64 + c*1] %2\n}\n",
      "in place over one slice, the other read at other elements"},
+    {INS "buf q f32 [M] out\nnest n (r:M | c:64) ROW {\n%0 f32<r> = load q[0 + r*1]\nstore q[0 + r*1] %0\n}\n",
+     "a row's value, and accumulate"},
+    {INS "buf u f32 [] in\nbuf q f32 [] out may_alias u\nnest n (r:1 |) POINTWISE {\n%0 f32<> = load u[0]\n"
+         "store q[0] %0\n}\n",
+     "one element in place"},
+    {INS "buf q f32 [M] out\n" NEST LOAD_X "%1 f32<r> = reduce add {c} %0\n%2 f32<r> = load q[0 + r*1]\n"
+         "%3 f32<r> = add %1 %2\nstore q[0 + r*1] %3\n}\n",
+     "a row's sum, and accumulate"},
     {INS "buf q f32 [64] out\n" PARTIAL NEST LOAD_X "partial_accumulate add {r} w[0 + c*1] %0\n}\n"
          "nest m (c:64 | p:P0) FINALIZE {\n%0 f32<cp> = load w[0 + c*1 + p*64]\n%1 f32<c> = reduce add {p} %0\n"
          "%2 f32<c> = load q[0 + c*1]\n%3 f32<c> = add %1 %2\nstore q[0 + c*1] %3\n}\n",
