@@ -1,7 +1,8 @@
-/* In: tests/fake/cuda.c. Out: that driver in this process. */
+/* In: tests/fake/cuda.c, and nvrtc.c where NVRTC itself cannot be used. Out: that driver in this process. */
 #include "tests/support/fake_cuda.h"
 
 #include "runtime/device.h"
+#include "tests/support/nvrtc.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,22 +20,31 @@ static bool warm_nvrtc(void) {
     return status == STATUS_OK;
 }
 
-FakeCuda *fake_cuda_load(void) {
+/* Builds tests/fake/NAME.c and loads it as the library of that soname; NULL where there is no C compiler. */
+static void *load_fake(const char *name, const char *soname) {
     const char *build = getenv("BUILD"), *cc = getenv("CC");
-    char *command = NULL, *path = NULL;
-    void *library = NULL, *symbol;
-    if (!build) build = "build";
-    if (!warm_nvrtc() || asprintf(&path, "%s/fake/%ld/libcuda.so.1", build, (long)getpid()) < 0) return NULL;
-    if (asprintf(&command,
-                 "mkdir -p %s/fake/%ld && %s -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o %s tests/fake/cuda.c", build,
-                 (long)getpid(), cc ? cc : "cc", path) > 0)
+    char *command = NULL, *folder = NULL, *path = NULL;
+    void *library = NULL;
+    if (asprintf(&folder, "%s/fake/%ld", build ? build : "build", (long)getpid()) < 0) return NULL;
+    if (asprintf(&path, "%s/%s", folder, soname) < 0) {
+        free(folder);
+        return NULL;
+    }
+    if (asprintf(&command, "mkdir -p %s && %s -w -shared -fPIC -Wl,-soname,%s -o %s tests/fake/%s.c", folder,
+                 cc ? cc : "cc", soname, path, name) > 0)
         library = system(command) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    symbol = library ? dlsym(library, "fake_cuda") : NULL;
     free(command);
-    if (asprintf(&command, "rm -rf %s/fake/%ld", build, (long)getpid()) > 0 && system(command)) symbol = NULL;
+    if (asprintf(&command, "rm -rf %s", folder) > 0 && system(command)) library = NULL;
     free(command);
+    free(folder);
     free(path);
-    return symbol;
+    return library;
+}
+
+FakeCuda *fake_cuda_load(void) {
+    if (nvrtc_missing() ? !load_fake("nvrtc", "libnvrtc.so.13") : !warm_nvrtc()) return NULL;
+    void *library = load_fake("cuda", "libcuda.so.1");
+    return library ? dlsym(library, "fake_cuda") : NULL;
 }
 
 int fake_cuda_live(const FakeCuda *fake) {

@@ -4,7 +4,7 @@
 
 #include "tests/fake/cuda.h"
 
-/* NULL: no NVRTC or no C compiler here. */
+/* With a compiler that only tells kernels apart where NVRTC is missing (nvrtc.h). NULL: no C compiler here. */
 FakeCuda *fake_cuda_load(void);
 /* What lives of all that the driver gives out. */
 int fake_cuda_live(const FakeCuda *fake);

@@ -21,7 +21,7 @@ const Way *bench_way(uint32_t way) { return &ways[way]; }
 
 bool bench_open(Bench *bench, int argc, char **argv) {
     const char *reduced = getenv("NORMGEN_TEST_REDUCED");
-    *bench = (Bench){.reduced = reduced != NULL, .threads = reduced && strcmp(reduced, "thread") == 0};
+    *bench = (Bench){.reduced = reduced != NULL};
     for (int i = 1; i < argc; i++) {
         const bool cuda = strcmp(argv[i], "--device=cuda") == 0, only = strncmp(argv[i], "--only=", 7) == 0;
         bench->cuda |= cuda;

@@ -20,7 +20,7 @@ enum { BENCH_TENSORS = 24, BENCH_DIMS = 6 };
 typedef struct Bench {
     ng_context *context;
     bool cuda;
-    bool reduced, threads; /* fewer elements: a sanitizer's build; the thread sanitizer's */
+    bool reduced; /* fewer elements: a sanitizer's build */
     Random random;
 } Bench;
 

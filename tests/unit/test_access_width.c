@@ -10,6 +10,7 @@
 
 #include "runtime/device.h"
 #include "tests/support/generate.h"
+#include "tests/support/nvrtc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,11 +79,7 @@ static void look_at_width(Job *job, void *state) {
 
 static void test_widths(void **state) {
     (void)state;
-    const char *reduced = getenv("NORMGEN_TEST_REDUCED");
-    if (!rt_nvrtc_found() || (reduced && !strcmp(reduced, "thread"))) {
-        printf("skipped: no NVRTC, or it is not built for the thread sanitizer\n");
-        skip();
-    }
+    NEEDS_NVRTC();
     int cases = 0;
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++)
         for (int vector = 1; vector * ir_dtype((DType)dtype)->bytes <= 32 && vector <= 16; vector *= 2, cases++) {

@@ -1,7 +1,7 @@
 /* The cuda device on a driver that only counts (tests/fake/cuda.c): contexts are pushed and popped in pairs, everything
  * taken is given back, kernels are loaded with their attributes before a launch, tapes are captured once and timed, and
  * each call of the driver may fail; what several steps launch is one module.
- * Needs NVRTC and a C compiler; skipped without. What real kernels do is for a GPU to show. */
+ * Needs a C compiler; skipped without. What real kernels do is for a GPU to show. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -10,6 +10,7 @@
 #include "runtime/device.h"
 #include "runtime/process.h"
 #include "tests/support/generate.h"
+#include "tests/support/nvrtc.h"
 #include "tests/support/prog_case.h"
 #include "tests/support/strategy_graphs.h"
 
@@ -45,24 +46,7 @@ typedef struct Part { /* one kernel of a case */
 typedef IR_LIST(Case *) CaseList;
 typedef IR_LIST(Part) PartList;
 
-static bool is_reduced(const char *how) {
-    const char *reduced = getenv("NORMGEN_TEST_REDUCED");
-    return reduced && (!how || strcmp(reduced, how) == 0);
-}
-
-/* The reason why nothing can be tried here, or NULL. */
-static const char *missing(void) {
-    if (!rt_nvrtc_found()) return "no NVRTC";
-    return is_reduced("thread") ? "NVRTC is not built for the thread sanitizer" : NULL;
-}
-
-#define NEEDS_NVRTC()                                                                                                  \
-    do {                                                                                                               \
-        if (missing()) {                                                                                               \
-            printf("skipped: %s\n", missing());                                                                        \
-            skip();                                                                                                    \
-        }                                                                                                              \
-    } while (0)
+static bool is_reduced(void) { return getenv("NORMGEN_TEST_REDUCED") != NULL; }
 
 static const char *case_text(Job *job, const Case *c) {
     return ir_format(job, "%s %s%s%s sm_%d", c->example, c->defines ? c->defines : "", c->sets ? " " : "",
@@ -166,7 +150,7 @@ static void test_architectures(void **state) {
     for (size_t a = 0; a < sizeof archs / sizeof *archs; a++)
         for (size_t e = 0; e < EXAMPLE_COUNT; e++) {
             add_case(job, &cases, examples[e], "E=bf16 N=1000", NULL, archs[a]);
-            if (is_reduced(NULL)) break;
+            if (is_reduced()) break;
             if (archs[a] != 90) add_case(job, &cases, examples[e], "E=f32 N=4096", NULL, archs[a]);
             if (strcmp(examples[e], "bias_gelu") != 0)
                 add_case(job, &cases, examples[e], "E=f16 N=4095", "strategy=row_loop", archs[a]);
@@ -261,10 +245,10 @@ static void test_registers(void **state) {
         for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
             for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
                 if (t == 2 && n % 3) continue; /* f16 differs from bf16 in conversions alone */
-                if (is_reduced(NULL) && (n + e + t) % 13) continue;
+                if (is_reduced() && (n + e + t) % 13) continue;
                 add_case(job, &cases, examples[e], ir_format(job, "E=%s N=%s", types[t], columns[n]), NULL, 90);
             }
-    for (size_t e = 0; e < EXAMPLE_COUNT && !is_reduced(NULL); e++)
+    for (size_t e = 0; e < EXAMPLE_COUNT && !is_reduced(); e++)
         for (size_t t = 0; t < 2; t++) add_any(job, &cases, examples[e], ir_format(job, "E=%s", types[t]));
     PartList parts = compile_all(job, &cases);
     Worst worst = {0};
@@ -304,7 +288,7 @@ static void test_streams(void **state) {
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
                 for (size_t t = 0; t < 3; t++) {
                     if ((t == 2 || a) && (n + g + t + a) % 5) continue; /* f16 differs from bf16 in conversions alone */
-                    if (is_reduced(NULL) && (n + g + t) % 13) continue;
+                    if (is_reduced() && (n + g + t) % 13) continue;
                     add_case(job, &cases, graphs[g], ir_format(job, "E=%s N=%s", types[t], columns[n]), NULL, archs[a]);
                 }
     PartList parts = compile_all(job, &cases);
@@ -365,7 +349,7 @@ static void test_strategies(void **state) {
     CaseList cases = {0};
     const bool all = getenv("TEST_ALL") != NULL; /* else each graph in turn takes some */
     uint32_t turn = 0;
-    for (uint32_t g = 0; g < strategy_graph_count; g += is_reduced(NULL) ? 7 : 1, turn++)
+    for (uint32_t g = 0; g < strategy_graph_count; g += is_reduced() ? 7 : 1, turn++)
         for (uint32_t n = 0; n < 5; n++)
             for (uint32_t t = 0; t < 4; t++) {
                 bool any = n == 0 && t < 2 && t == g % 2, narrow = n == 1 && t == g % 4;
@@ -378,7 +362,7 @@ static void test_strategies(void **state) {
         for (uint32_t t = 0; t < 2 && !strcmp(strategy_graphs[g].name, "group_norm"); t++)
             add_strategy(job, &cases, g, types[t], t ? "{multiple: 8}" : "{multiple: 8, max: 4096}", 90);
     for (size_t b = 0; b < sizeof costly_bodies / sizeof *costly_bodies; b++)
-        for (size_t o = 0; o < sizeof costly / sizeof *costly && !is_reduced(NULL); o++)
+        for (size_t o = 0; o < sizeof costly / sizeof *costly && !is_reduced(); o++)
             for (uint32_t k = 0; k < (all ? 20 : 1); k++, turn++) {
                 const char *type = types[all ? k % 4 : turn % 4];
                 bool frame = strstr(costly[o], "sin") && !strcmp(type, "f64"); /* CUDA's own have one */
@@ -437,7 +421,7 @@ static void run_nvcc(void *state, uint32_t index) {
 static void test_nvcc(void **state) {
     Job *job = *state;
     char *path = rt_process_find("nvcc");
-    if (!path || is_reduced(NULL)) {
+    if (!path || is_reduced()) {
         printf("skipped: %s\n", path ? "nvcc in a reduced run" : "no nvcc on PATH");
         free(path);
         skip();

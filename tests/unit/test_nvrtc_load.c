@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "runtime/device.h"
+#include "tests/support/nvrtc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static void test_cubins(void **state) {
     Text why;
     char *bytes;
     size_t count;
-    if (!rt_nvrtc_found()) skip();
+    NEEDS_NVRTC();
     for (size_t a = 0; a < sizeof archs / sizeof *archs; a++) {
         assert_int_equal(compile(*state, text, archs[a], RT_CUBIN, &bytes, &count, &why), STATUS_OK);
         assert_int_equal(why.count, 0);
@@ -73,7 +74,7 @@ static void test_ptx(void **state) {
     Text why;
     char *bytes;
     size_t count;
-    if (!rt_nvrtc_found()) skip();
+    NEEDS_NVRTC();
     assert_int_equal(compile(*state, text, 90, RT_PTX, &bytes, &count, &why), STATUS_OK);
     assert_non_null(strstr(bytes, ".target sm_90"));
     assert_int_equal(strlen(bytes), count);
@@ -84,7 +85,7 @@ static void test_errors(void **state) {
     Text why;
     char *bytes;
     size_t count;
-    if (!rt_nvrtc_found()) skip();
+    NEEDS_NVRTC();
     assert_int_equal(
         compile(*state, "extern \"C\" __global__ void k() { missing_word(); }", 90, RT_CUBIN, &bytes, &count, &why),
         STATUS_NOT_COMPILED);
@@ -100,7 +101,7 @@ static void test_warnings(void **state) {
     Text why;
     char *bytes;
     size_t count;
-    if (!rt_nvrtc_found()) skip();
+    NEEDS_NVRTC();
     assert_int_equal(
         compile(*state, "extern \"C\" __global__ void k() { int never_read; }", 90, RT_CUBIN, &bytes, &count, &why),
         STATUS_OK);
