@@ -51,6 +51,8 @@ const char *gen_axis_name(Emitter *e, uint32_t axis); /* its index: "row", "c" o
 const char *gen_address(Emitter *e, uint32_t id, bool each_lane);
 /* A row's columns lie at one stride through all its axes: the column's index need not be split for it. */
 bool gen_is_linear(const Emitter *e, uint32_t access);
+uint32_t gen_access_axes(const Emitter *e,
+                         uint32_t access);               /* axes that its address names, without the column's index */
 bool gen_is_constant(const Emitter *e, uint32_t access); /* read-only loads, __restrict__ */
 bool gen_has_base(const Emitter *e, uint32_t access);    /* it has a pointer for its row */
 const char *gen_base_name(Emitter *e, uint32_t access);

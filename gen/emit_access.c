@@ -27,6 +27,14 @@ bool gen_is_linear(const Emitter *e, uint32_t access) {
     return !overflow;
 }
 
+uint32_t gen_access_axes(const Emitter *e, uint32_t access) {
+    const Size *stride = e->nest->accesses.at[access].stride;
+    uint32_t mask = 0;
+    for (uint32_t a = 0; a < e->nest->axis_count; a++)
+        if (!ir_size_is(stride[a], 0)) mask |= (uint32_t)1 << a;
+    return gen_is_linear(e, access) ? mask & ~e->inner : mask;
+}
+
 const char *gen_axis_name(Emitter *e, uint32_t axis) {
     if (!is_numbered(e) && is_only(e->inner, axis)) return "c";
     if (is_only(e->step->row_mask, axis)) return "row";

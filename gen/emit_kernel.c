@@ -363,20 +363,12 @@ static void fill_tail(Emitter *e, Text *out, int indent) {
     if (e->tail) ir_text_format(out, "%*sif (!WIDE && v >= %s) continue;\n", indent, "", gen_left(e));
 }
 
-static uint32_t access_axes(Emitter *e, const Stmt *stmt) {
-    const Access *access = &e->nest->accesses.at[stmt->access];
-    uint32_t mask = 0;
-    for (uint32_t a = 0; a < e->nest->axis_count; a++)
-        if (!ir_size_is(access->stride[a], 0)) mask |= (uint32_t)1 << a;
-    return gen_is_linear(e, stmt->access) ? mask & ~e->inner : mask;
-}
-
 /* Axes that the text of the loads' loop names, and that of the lanes' loop. */
 static void fill_split_loads(Emitter *e, Text *out, int indent) {
     const StmtList *loads = &phase_now(e)->loads;
     uint32_t used = 0;
     for (uint32_t i = 0; i < loads->count; i++)
-        if (is_issued(e, loads->at[i])) used |= access_axes(e, stmt_at(e, loads->at[i]));
+        if (is_issued(e, loads->at[i])) used |= gen_access_axes(e, stmt_at(e, loads->at[i])->access);
     gen_emit_split(e, out, indent, used);
 }
 
@@ -384,14 +376,14 @@ static void fill_split(Emitter *e, Text *out, int indent) {
     const Phase *phase = phase_now(e);
     uint32_t used = 0;
     for (uint32_t i = 0; i < phase->loads.count; i++)
-        if (is_late(e, phase->loads.at[i])) used |= access_axes(e, stmt_at(e, phase->loads.at[i]));
+        if (is_late(e, phase->loads.at[i])) used |= gen_access_axes(e, stmt_at(e, phase->loads.at[i])->access);
     for (uint32_t i = 0; i < phase->stmts.count; i++) {
         const Stmt *stmt = stmt_at(e, phase->stmts.at[i]);
         if (stmt->op == OP_IOTA) used |= (uint32_t)1 << stmt->axis;
-        if (stmt->op == OP_LOAD && form_of(e, stmt)->kind == FORM_GATHER) used |= access_axes(e, stmt);
+        if (stmt->op == OP_LOAD && form_of(e, stmt)->kind == FORM_GATHER) used |= gen_access_axes(e, stmt->access);
     }
     for (uint32_t i = 0; i < phase->stores.count; i++) /* its map's axes in the pointer, the others in its condition */
-        used |= access_axes(e, stmt_at(e, phase->stores.at[i])) | ~stmt_at(e, phase->stores.at[i])->domain;
+        used |= gen_access_axes(e, stmt_at(e, phase->stores.at[i])->access) | ~stmt_at(e, phase->stores.at[i])->domain;
     gen_emit_split(e, out, indent, used);
 }
 

@@ -35,12 +35,6 @@ void gen_emit_sums(Emitter *e, Text *out, int indent) {
     }
 }
 
-static uint32_t domains(const Emitter *e, const StmtList *list) {
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < list->count; i++) mask |= stmt_at(e, list->at[i])->domain;
-    return mask;
-}
-
 void gen_emit_resident_packs(Emitter *e, Text *out, int indent) {
     for (uint32_t i = 0; i < e->step->resident.count; i++) {
         uint32_t id = e->step->resident.at[i];
@@ -50,7 +44,10 @@ void gen_emit_resident_packs(Emitter *e, Text *out, int indent) {
 }
 
 void gen_emit_resident_split(Emitter *e, Text *out, int indent) {
-    gen_emit_split(e, out, indent, domains(e, &e->step->resident));
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < e->step->resident.count; i++)
+        used |= gen_access_axes(e, stmt_at(e, e->step->resident.at[i])->access);
+    gen_emit_split(e, out, indent, used);
 }
 
 void gen_emit_resident(Emitter *e, Text *out, int indent) {
@@ -67,6 +64,7 @@ void gen_emit_resident(Emitter *e, Text *out, int indent) {
 static void put_ahead(Emitter *e, Text *out, int indent, const char *from) {
     const StmtList *ahead = &e->step->ahead;
     uint32_t used = 0;
+    bool packs = false;
     ir_text_format(out, "%*s{  // the %s\n", indent, "",
                    from[0] == 'f' ? "first rows" : "next rows, in the air while these are worked on");
     indent += 4;
@@ -75,13 +73,15 @@ static void put_ahead(Emitter *e, Text *out, int indent, const char *from) {
     gen_emit_bases_at(e, out, indent, BASES_AHEAD);
     for (uint32_t i = 0; i < ahead->count; i++) {
         const Stmt *load = stmt_at(e, ahead->at[i]);
-        if (load->domain & e->step->looped)
-            used |= load->domain;
-        else
+        if (load->domain & e->step->looped) {
+            used |= gen_access_axes(e, load->access);
+            packs = true;
+        } else {
             ir_text_format(out, "%*s%s = %s;\n", indent, "", gen_place_name(e, 'n', ahead->at[i]),
                            gen_row_load_text(e, load));
+        }
     }
-    if (used) {
+    if (packs) {
         ir_text_format(out, chunks_loop, indent, "");
         ir_text_format(out, " {\n%*sconst Column c = ((Column)u * ROW_THREADS + t) * VECTOR;\n", indent + 4, "");
         ir_text_format(out, "%*sif (live && (FULL || c < columns)) {\n", indent + 4, "");
@@ -151,7 +151,7 @@ void gen_emit_part_bases(Emitter *e, Text *out, int indent) { gen_emit_bases_at(
 void gen_emit_parts_split(Emitter *e, Text *out, int indent) {
     uint32_t used = 0;
     for (uint32_t i = 0; i < e->nest->stmts.count; i++)
-        if (stmt_at(e, i)->op == OP_PARTIAL_ACCUMULATE) used |= stmt_at(e, i)->domain;
+        if (stmt_at(e, i)->op == OP_PARTIAL_ACCUMULATE) used |= gen_access_axes(e, stmt_at(e, i)->access);
     gen_emit_split(e, out, indent, used);
 }
 

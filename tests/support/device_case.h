@@ -29,7 +29,7 @@ void devices_close(Devices *devices);
 /* All passes; status and the job's report say what came of it. The text is copied. sm_90 is planned for. sets:
  * NAME=VALUE with blanks between, or NULL. */
 DeviceCase *device_case_create(const char *text, const char *sets);
-/* Builds and loads those that were generated; false with words on standard output. */
+/* Builds and loads those that were generated; false with words on standard output, also where the compiler has any. */
 bool device_cases_build(DeviceCase *const *cases, uint32_t count, const Devices *devices);
 /* Runs a case at these values of its any dims: trial->random is set, and what else it is to do; the rest is filled in
  * here. False with words on standard output where a run was wrong; where the case refuses the dims nothing is

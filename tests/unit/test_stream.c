@@ -105,6 +105,24 @@ static const Case cases[] = {
      FEW_WIDTHS,
      {0, 1, 3, 4, 37, -1},
      2},
+    {"split_loads", /* two inner axes, which x alone does not run through at one stride */
+     "{M: any, A: 4, N: $N}\n"
+     "inputs: {x: {dtype: E, shape: [M, A, N], strides: [(N + 3)*A, N + 3, 1]}, w: 'E[A, N]', y: 'E[M, A, N]'}\n"
+     "nodes: {m: 'amax(x * w + y, dim=[1, 2], keepdim=True)', s: 'sum(x, dim=0)'}\noutputs: {m: f32, s: f32}",
+     "part_rows=5",
+     FLOATS,
+     {7, 12, 129},
+     FEW_ROWS,
+     2},
+    {"split_stores", /* ... nor what is stored */
+     "{M: any, A: 4, N: $N}\ninputs: {x: 'E[M, A, N]', w: 'E[A, N]'}\n"
+     "nodes: {t: 'x * w', y: 't - amax(t, dim=[1, 2], keepdim=True)', s: 'sum(x, dim=0)'}\n"
+     "outputs: {y: {dtype: E, strides: [(N + 3)*A, N + 3, 1]}, s: f32}",
+     "part_rows=5",
+     FLOATS,
+     {7, 12, 129},
+     FEW_ROWS,
+     2},
     {"integers",
      "{M: any, N: $N}\ninputs: {x: 'E[M, N]'}\n"
      "nodes: {r: 'sum(x, dim=1)', s: 'sum(x, dim=0)', p: 'prod(x, dim=0)', m: 'amin(x, dim=0)'}\n"
