@@ -36,8 +36,8 @@ RandomGraph random_graph(Job *job, uint64_t seed, uint32_t flags);
 int64_t *random_graph_dims(Job *job, const RandomGraph *random, const Graph *graph);
 
 /* Other values for the any dims, 0 and 1 among them, legal by themselves; a slice or a reduction may yet refuse them.
- */
-void random_graph_redraw(RandomGraph *graph, Random *random);
+ * `parsed`: no value of it gets more elements than are launched soon. */
+void random_graph_redraw(Job *job, RandomGraph *graph, const Graph *parsed, Random *random);
 
 /* Elements of memory that a tensor touches: 1 + the sum of (extent - 1)*stride, where an empty dim counts as one: what
  * varies over other dims alone may be loaded although there is nothing to do with it. */

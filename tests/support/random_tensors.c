@@ -1,6 +1,8 @@
 /* What a random graph file says of memory: dims, inputs, scalars and outputs; and their values at launch. */
 #include "tests/support/random_writer.h"
 
+enum { MOST_ELEMENTS = 1 << 15 }; /* of a value for dims that are drawn again: one may have a CTA an element */
+
 static DType pick_dtype(Writer *w, bool truths) {
     if (!(w->flags & RANDOM_ALL_DTYPES) || chance(w, 40)) return (DType)(DTYPE_F32 + below(w, 3));
     return (DType)below(w, truths ? DTYPE_COUNT : DTYPE_BOOL);
@@ -314,7 +316,33 @@ int64_t *random_graph_dims(Job *job, const RandomGraph *random, const Graph *gra
     return dims;
 }
 
-void random_graph_redraw(RandomGraph *graph, Random *random) {
+/* Whether some value has more elements. Dims that are not legal are for others to refuse. */
+static bool passes_elements(Job *job, const RandomGraph *random, const Graph *graph, int64_t most) {
+    const int64_t *dims = random_graph_dims(job, random, graph);
+    bool passed = false;
+    for (uint32_t i = 0; i < graph->values.count && !passed; i++) {
+        const Shape *shape = &graph->values.at[i].shape;
+        int64_t count = 1, extent;
+        for (uint32_t d = 0; d < shape->rank && count <= most; d++)
+            if (ir_poly_eval(shape->extent[d], dims, graph->dims.count, NULL, 0, &extent) && extent > 0)
+                count *= extent;
+        passed = count > most;
+    }
+    return passed;
+}
+
+static void set_strides(RandomGraph *graph) {
+    for (uint32_t d = 0; d < graph->dim_count; d++) {
+        RandomDim *dim = &graph->dims[d];
+        for (uint32_t k = 0; k < dim->inner_count; k++) {
+            int64_t inner = graph->dims[dim->inner[k]].value;
+            dim->value = (k ? dim->value : 1) * (inner ? inner : 1);
+        }
+        if (dim->inner_count) dim->value += dim->pad;
+    }
+}
+
+void random_graph_redraw(Job *job, RandomGraph *graph, const Graph *parsed, Random *random) {
     static const int64_t sizes[] = {0, 1, 1, 2, 3, 5, 7, 8, 9, 12, 16, 31, 32, 33, 64, 65, 100, 129, 257, 1031};
     int64_t product = 1;
     for (uint32_t d = 0; d < graph->dim_count; d++)
@@ -329,14 +357,13 @@ void random_graph_redraw(RandomGraph *graph, Random *random) {
         dim->value = value - value % dim->multiple;
         if (dim->value) product *= dim->value;
     }
-    for (uint32_t d = 0; d < graph->dim_count; d++) {
+    for (uint32_t d = graph->dim_count; d-- > 0;) { /* a dim may be several of a value's */
         RandomDim *dim = &graph->dims[d];
-        for (uint32_t k = 0; k < dim->inner_count; k++) {
-            int64_t inner = graph->dims[dim->inner[k]].value;
-            dim->value = (k ? dim->value : 1) * (inner ? inner : 1);
-        }
-        if (dim->inner_count) dim->value += dim->pad;
+        while (dim->any && !dim->inner_count && dim->value > dim->multiple &&
+               passes_elements(job, graph, parsed, MOST_ELEMENTS))
+            dim->value = dim->value / 2 - dim->value / 2 % dim->multiple;
     }
+    set_strides(graph);
 }
 
 int64_t tensor_span(Job *job, const Tensor *tensor, const int64_t *dims, uint32_t dim_count) {

@@ -441,8 +441,8 @@ static void report_hits(HitReport *report, const Hits *hits) {
 
 static void run_trial(Trial *trial) {
     for (uint32_t number = 0; number < ROUNDS && !trial->failed; number++) {
-        if (number) random_graph_redraw(&trial->graph, &trial->random);
         Job *job = ir_job_create(NULL);
+        if (number) random_graph_redraw(job, &trial->graph, trial->program->graph, &trial->random);
         Round round = {.trial = trial, .number = number};
         Status status = ir_job_run(job, run_round, &round);
         if (status)
