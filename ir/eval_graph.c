@@ -132,6 +132,7 @@ static void eval_elements(Evaluator *eval, uint32_t id) {
     }
     strip.op = ir_eval_op(eval->job, value->op, value->dtype, operands, &eval->uncertain);
     strip.op.id = id;
+    strip.op.factors = node->summed;
     ir_walk(&walk, ir_element_strip, &strip);
 }
 
@@ -337,7 +338,7 @@ static void add_held(Evaluator *eval, uint32_t output, Node *node) {
     uint32_t block;
     Lane in[2] = {node->lane, ir_pool_take(&eval->pool, node->count, is_float, &block)};
     load_view(&eval->input->held[output], node, in[1]);
-    ElementOp add = {OP_ADD, compute, compute, compute, &eval->uncertain, eval->graph->outputs.at[output].value};
+    ElementOp add = {OP_ADD, compute, compute, compute, &eval->uncertain, eval->graph->outputs.at[output].value, false};
     eval->real->elements(&add, in, node->lane, (int64_t)node->count);
     ir_pool_give(&eval->pool, block);
 }
@@ -382,8 +383,10 @@ static void eval_piece(Evaluator *eval, uint32_t output, const Box *whole, const
     Walk walk = walk_node(node, 2);
     ir_box_strides(whole, node->rank, walk.stride[1]);
     walk.offset[1] = position_of(walk.stride[1], whole, piece->start, node->rank);
-    ResultStrip result = {
-        eval->real, expected, node->lane, {OP_CAST, dtype, tensor->dtype, dtype, &eval->uncertain, tensor->value}};
+    ResultStrip result = {eval->real,
+                          expected,
+                          node->lane,
+                          {OP_CAST, dtype, tensor->dtype, dtype, &eval->uncertain, tensor->value, false}};
     ir_walk(&walk, result_strip, &result);
     ir_pool_give(&eval->pool, node->block);
 }
@@ -416,6 +419,9 @@ static void measure_nodes(Evaluator *eval, uint32_t wanted) {
         if (!used[id]) continue;
         const Value *value = &eval->graph->values.at[id];
         const Shape *shape = &value->shape;
+        const bool moves = value->op == OP_INDEX || value->op == OP_RESHAPE;
+        if ((value->op == OP_REDUCE && value->reduction == REDUCTION_ADD) || (moves && eval->nodes[id].summed))
+            eval->nodes[value->arg[0]].summed = true;
         for (uint32_t k = 0; k < value->arg_count; k++) used[value->arg[k]] = true;
         for (uint32_t i = 0; i < value->item_count; i++)
             if (value->items[i].kind == ITEM_GATHER) used[value->items[i].index] = true;

@@ -8,6 +8,7 @@ typedef struct Node {            /* of one value */
     int64_t extent[IR_MAX_RANK]; /* of its whole shape */
     uint8_t rank;
     bool needed;
+    bool summed;       /* by some value, maybe in another shape */
     Box need;          /* the bounding box of what its users read */
     uint64_t count;    /* elements of need */
     uint32_t last_use; /* the last value that reads it */

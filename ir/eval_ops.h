@@ -29,7 +29,8 @@ typedef struct ElementOp {
     DType result; /* OP_CAST: the target */
     DType source; /* OP_CAST: of what is cast */
     uint64_t *uncertain;
-    uint32_t id; /* of the value, for causes */
+    uint32_t id;  /* of the value, for causes */
+    bool factors; /* OP_MUL: a sum takes its factors, so that the product itself may not be rounded */
 } ElementOp;
 /* The op over operands of these dtypes; stops where integers and floats meet without a cast. */
 ElementOp ir_eval_op(Job *job, Op op, DType result, const DType *operands, uint64_t *uncertain);

@@ -15,6 +15,7 @@ typedef struct State { /* of one statement */
     uint32_t block;
     uint32_t last_use;
     bool live;                   /* some element of it is asked for */
+    bool summed;                 /* by a statement of the nest */
     int64_t stride[IR_MAX_AXES]; /* in the lane; 0 outside the domain */
 } State;
 
@@ -203,7 +204,7 @@ static void eval_load(Runner *run, const Stmt *stmt, State *state) {
 static ElementOp store_cast(Runner *run, const Stmt *stmt) {
     DType from = run->nest->stmts.at[stmt->arg[0]].dtype;
     DType to = run->prog->bufs.at[run->nest->accesses.at[stmt->access].buf].dtype;
-    return (ElementOp){OP_CAST, ir_compute_dtype(to), to, from, &run->uncertain, 0};
+    return (ElementOp){OP_CAST, ir_compute_dtype(to), to, from, &run->uncertain, 0, false};
 }
 
 /* A value that does not vary over the cut is stored by the first piece. */
@@ -237,6 +238,7 @@ static void eval_elements(Runner *run, const Stmt *stmt, State *state) {
         add_lane(run, &walk, stmt->domain, run->states[stmt->arg[k]].stride, 0);
     }
     strip.op = ir_eval_op(run->job, stmt->op, stmt->dtype, operands, &run->uncertain);
+    strip.op.factors = state->summed;
     ir_walk(&walk, ir_element_strip, &strip);
 }
 
@@ -360,10 +362,12 @@ static void eval_partial(Runner *run, const Stmt *stmt) {
 
 /* ---- nests ---- */
 
-static void find_last_uses(const Nest *nest, State *states) {
+static void find_uses(const Nest *nest, State *states) {
     for (uint32_t i = 0; i < nest->stmts.count; i++) {
         const Stmt *stmt = &nest->stmts.at[i];
         states[i].last_use = i;
+        bool combines = stmt->op == OP_REDUCE || stmt->op == OP_PARTIAL_ACCUMULATE;
+        if (combines && stmt->reduction == REDUCTION_ADD) states[stmt->arg[0]].summed = true;
         for (uint32_t k = 0; k < stmt->arg_count; k++) states[stmt->arg[k]].last_use = i;
         uint32_t gathered = stmt->op == OP_LOAD ? nest->accesses.at[stmt->access].index : IR_NONE;
         if (gathered != IR_NONE) states[gathered].last_use = i;
@@ -445,7 +449,7 @@ static void eval_nest(Runner *run, const Nest *nest) {
     run->cut = IR_NONE;
     run->pool = (Pool){.job = run->job, .wide = run->real->wide};
     run->states = IR_NEW_ARRAY(run->job, State, nest->stmts.count);
-    find_last_uses(nest, run->states);
+    find_uses(nest, run->states);
     for (uint32_t i = 0; i < nest->axis_count; i++) run->extent[i] = size_value(run, nest->axes[i].extent);
     find_live(run);
     choose_cut(run, &length);

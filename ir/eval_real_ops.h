@@ -133,6 +133,13 @@ static void general(const ElementOp *op, const Lane *in, Lane out, int64_t count
 
 /* ---- the commonest ---- */
 
+/* Of a product beyond the dtype whose factors a sum takes: a finite bound, the least that it may be. All but sums take
+ * such an element for inf. 0: a factor is inf itself. */
+static REAL least_product(const Operands *in, REAL error) {
+    if (isinf(in->a) || isinf(in->b)) return 0;
+    return nextafter((double)(fabs(in->a * in->b) - error), 0.0);
+}
+
 /* Adds, subtractions (sign -1) and products; what is not plainly finite goes the general way. */
 static inline void linear(const ElementOp *op, const Lane *in, Lane out, int64_t count, REAL sign) {
     const REAL limit = limit_of(op->compute);
@@ -145,6 +152,7 @@ static inline void linear(const ElementOp *op, const Lane *in, Lane out, int64_t
         REAL bound;
         if (!(reach < limit)) {
             bound = element(op->op, op->compute, &x, &value);
+            if (op->factors && isinf(value) && bound == 0) bound = least_product(&x, error);
         } else if (error == 0 && is_held(op->compute, value)) {
             bound = 0;
         } else {

@@ -2,7 +2,7 @@
  * elements (ir/eval_graph.c, ir/eval_prog.c). Part of ir/eval_real.h.
  *
  * What an accumulator holds, by reduction:
- *   add       0 sum, 1 sum of |terms|, 2 sum of bounds
+ *   add       0 sum of the finite terms, 1 of their sizes, 2 of all bounds; 3 sum of the others, 0 where there is none
  *   mul       0 product, 1 product of (|term| + bound), 2 of the terms below 1, 3 of those above: the extremes of
  *             partial products; 4 sum of bounds
  *   max, min  0 value, 1 that of (term - bound), 2 that of (term + bound); 5 whether a term is NaN for certain
@@ -33,6 +33,17 @@ static void reduce_start(Reduction reduction, Accumulator *accumulator) {
 }
 
 /* ---- one element more ---- */
+
+/* A product beyond the dtype goes in as what it is at least: one that was not rounded does not stay inf. */
+static void step_add(DType dtype, Accumulator *into, REAL a, REAL e) {
+    if (isinf(a) && e > 0 && isfinite(e)) {
+        a = copysign(fmax(e, limit_of(dtype)), a);
+        e = 0;
+    }
+    into->AT[2] += e;
+    into->AT[isfinite(a) ? 0 : 3] += a;
+    if (isfinite(a)) into->AT[1] += fabs(a);
+}
 
 static void step_mul(Accumulator *into, REAL a, REAL e) {
     into->AT[0] *= a;
@@ -68,14 +79,10 @@ static void step_welford(Accumulator *into, REAL a, REAL e) {
     into->AT[5] += a;
 }
 
-static void step_float(Reduction reduction, Accumulator *into, REAL a, REAL e) {
+static void step_float(Reduction reduction, DType dtype, Accumulator *into, REAL a, REAL e) {
     into->terms++;
     switch (reduction) {
-    case REDUCTION_ADD:
-        into->AT[0] += a;
-        into->AT[1] += fabs(a);
-        into->AT[2] += e;
-        break;
+    case REDUCTION_ADD: step_add(dtype, into, a, e); break;
     case REDUCTION_MUL: step_mul(into, a, e); break;
     case REDUCTION_ONLINE: step_online(into, a, e); break;
     case REDUCTION_WELFORD: step_welford(into, a, e); break;
@@ -99,7 +106,7 @@ static void step_integer(Reduction reduction, Accumulator *into, int64_t a, doub
 }
 
 /* A run into one accumulator, by far the commonest: sums in registers. */
-static void add_run(Accumulator *into, Lane lane, int64_t count) {
+static void add_run(DType dtype, Accumulator *into, Lane lane, int64_t count) {
     REAL sum = 0, size = 0, error = 0;
     for (int64_t i = 0; i < count; i++) {
         REAL a = number_at(&lane, i);
@@ -107,10 +114,13 @@ static void add_run(Accumulator *into, Lane lane, int64_t count) {
         size += fabs(a);
         error += lane.bound[i * lane.step];
     }
+    into->terms += (uint64_t)count;
+    for (int64_t i = 0; !isfinite(sum) && i < count; i++)
+        step_add(dtype, into, number_at(&lane, i), lane.bound[i * lane.step]);
+    if (!isfinite(sum)) return;
     into->AT[0] += sum;
     into->AT[1] += size;
     into->AT[2] += error;
-    into->terms += (uint64_t)count;
 }
 
 static void eval_reduce(Reduction reduction, DType dtype, Accumulator *accumulators, int64_t step, Lane lane,
@@ -120,10 +130,10 @@ static void eval_reduce(Reduction reduction, DType dtype, Accumulator *accumulat
             step_integer(reduction, &accumulators[i * step], lane.integer[i * lane.step], lane.bound[i * lane.step]);
         }
     } else if (reduction == REDUCTION_ADD && step == 0) {
-        add_run(accumulators, lane, count);
+        add_run(dtype, accumulators, lane, count);
     } else {
         for (int64_t i = 0; i < count; i++) {
-            step_float(reduction, &accumulators[i * step], number_at(&lane, i), lane.bound[i * lane.step]);
+            step_float(reduction, dtype, &accumulators[i * step], number_at(&lane, i), lane.bound[i * lane.step]);
         }
     }
 }
@@ -132,12 +142,16 @@ static void eval_reduce(Reduction reduction, DType dtype, Accumulator *accumulat
 
 /* Every order of adding: each of depth adds errs by half an ulp of at most the sum of |terms|. */
 static REAL finish_add(DType dtype, const Accumulator *from, REAL depth, REAL *value) {
-    *value = from->AT[0];
-    REAL size = from->AT[1], error = from->AT[2];
-    if (isnan(*value) || isinf(*value)) return isinf(error) || isnan(error) ? (REAL)INFINITY : 0;
+    REAL size = from->AT[1], error = from->AT[2], infinite = from->AT[3];
+    *value = from->AT[0] + infinite;
+    if (isnan(*value)) return isfinite(error) ? 0 : (REAL)INFINITY;
     if (from->terms > 1) { /* the oracle's own error too */
         error += depth * half_ulp(dtype) * (size + error);
         error += (REAL)from->terms * EPSILON * size;
+    }
+    if (isinf(infinite)) { /* what finite terms of the other sign come to must not be infinite too */
+        REAL against = (size - (infinite > 0 ? from->AT[0] : -from->AT[0])) / 2;
+        return against + error < limit_of(dtype) ? 0 : (REAL)INFINITY;
     }
     if (size + error >= limit_of(dtype)) { /* a partial sum may overflow */
         REAL kept = settle(dtype, value, error, 0);
