@@ -13,7 +13,8 @@ typedef REAL Reference(REAL a, REAL b, REAL c);
 
 static inline REAL number_at(const Lane *lane, int64_t i) {
 #if WIDE
-    if (lane->low) return (REAL)lane->number[i * lane->step] + lane->low[i * lane->step];
+    REAL low = lane->low ? lane->low[i * lane->step] : 0;
+    if (low != 0) return lane->number[i * lane->step] + low; /* a sum with 0 would lose the sign of -0 */
 #endif
     return lane->number[i * lane->step];
 }

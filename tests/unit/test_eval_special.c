@@ -1,5 +1,6 @@
 /* The oracle on sums of products beyond their dtype: a kernel's sum takes the factors, so that a product that no f32
- * (f64) holds may come back within it before it is rounded. Against such sums done here, with and without fma. */
+ * (f64) holds may come back within it before it is rounded. Against such sums done here, with and without fma. And the
+ * signs of zeros. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -188,12 +189,35 @@ static void progs_too(void **unused) {
     ir_job_free(job);
 }
 
+/* ---- zeros ---- */
+
+static void zeros_keep_their_sign(void **unused) {
+    (void)unused;
+    for (int wide = 0; wide < 2; wide++) {
+        const RealOps *real = wide ? &ir_real_long : &ir_real_double;
+        const DType dtype = wide ? DTYPE_F64 : DTYPE_F32;
+        double x = -0.5, none = 0, one = 1, whole, quotient, low[3] = {0}, bound[2];
+        uint64_t uncertain = 0;
+        const ElementOp trunc_it = {OP_TRUNC, dtype, dtype, dtype, &uncertain, 0, false};
+        const ElementOp divide = {OP_DIV, dtype, dtype, dtype, &uncertain, 0, false};
+        const Lane in = {.number = &x, .bound = &none, .step = 1, .low = wide ? &low[0] : NULL};
+        const Lane zero = {.number = &whole, .bound = &bound[0], .step = 1, .low = wide ? &low[1] : NULL};
+        real->elements(&trunc_it, &in, zero, 1);
+        assert_true(whole == 0 && signbit(whole));
+        const Lane operands[2] = {{.number = &one, .bound = &none, .step = 1}, zero};
+        const Lane out = {.number = &quotient, .bound = &bound[1], .step = 1, .low = wide ? &low[2] : NULL};
+        real->elements(&divide, operands, out, 1);
+        assert_true(quotient == -(double)INFINITY && bound[1] == 0);
+    }
+}
+
 int main(void) {
     seed = random_seed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_hold),
         cmocka_unit_test(only_products_that_are_summed),
         cmocka_unit_test(progs_too),
+        cmocka_unit_test(zeros_keep_their_sign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
