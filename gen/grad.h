@@ -1,0 +1,64 @@
+/* The backward graph of a forward one, and the forward one extended by what it must save (gen/grad.c).
+ *
+ * In: a Graph as parse makes it. Out: two Graphs of the same kind, to be written as graph files. Gradients are named
+ * d_NAME: of an output they are inputs of the backward graph, of an input they are its outputs; both keep the dtype of
+ * what they belong to. */
+#ifndef GEN_GRAD_H
+#define GEN_GRAD_H
+
+#include "gen/gen.h"
+#include "ir/graph_write.h"
+
+typedef struct Names {
+    const char *const *at;
+    uint32_t count;
+} Names;
+
+typedef struct GradOptions {
+    Names wrt;       /* inputs whose gradients are wanted; none: every float input that a float output depends on */
+    Names of;        /* outputs whose gradients come in; none: every float output */
+    Names save;      /* nodes that the forward graph stores for the backward one */
+    Names recompute; /* nodes that the backward graph computes again */
+} GradOptions;
+
+typedef enum GradSource {
+    GRAD_INPUT,  /* an input of the forward graph, read again */
+    GRAD_OUTPUT, /* an output of the forward graph, read where it was stored */
+    GRAD_SAVED   /* an output that the forward graph gets for it */
+} GradSource;
+
+/* What the backward graph reads of the forward one. */
+typedef struct GradRead {
+    GradSource source;
+    const char *name;
+    DType dtype;
+    Shape shape;
+    Poly bytes; /* of the tensor, in the symbols of the graph's dims */
+} GradRead;
+
+typedef struct GradTensor { /* what PyTorch's autograd would keep for backward */
+    const char *name;       /* the node, the input or the operation that it comes from */
+    Poly bytes;
+} GradTensor;
+
+typedef struct Grad {
+    const Graph *from;
+    Graph *backward, *forward;
+    GraphNotes backward_notes, forward_notes;
+    IR_LIST(GradRead) reads;
+    IR_LIST(GradTensor) autograd;
+    IR_LIST(const char *) recomputed; /* named values that the backward graph computes again */
+    Poly recompute_bytes;             /* what reading the operands of those moves beyond `reads` of full size */
+} Grad;
+
+/* Stops the job at the place of what cannot be done: an unknown name, an integer input, a gathered operand, a name that
+ * is taken, an input that was written over. */
+Grad *gen_grad(Job *job, const Graph *graph, const GradOptions *options);
+
+/* The graph files. */
+void gen_grad_backward(Text *text, const Grad *grad);
+void gen_grad_forward(Text *text, const Grad *grad);
+/* What is saved, read again and recomputed, in bytes, and what PyTorch's autograd would keep. (gen/grad_explain.c) */
+void gen_grad_explain(Text *text, const Grad *grad, bool json);
+
+#endif
