@@ -4,16 +4,17 @@
 #include "gen/front.h"
 
 static const struct {
-    const char *text, *what;
+    const char *text, *what, *derivative;
     uint32_t row; /* line of the file */
 } lines[] = {
-#define COMPOSITE(text, what) {text, what, __LINE__},
+#define COMPOSITE(text, what, derivative) {text, what, derivative, __LINE__},
 #include "ir/composites.def"
 #undef COMPOSITE
 };
 const uint32_t gen_composite_count = sizeof lines / sizeof *lines;
 
 const char *gen_composite_text(uint32_t line) { return lines[line].text; }
+const char *gen_composite_derivative(uint32_t line) { return lines[line].derivative; }
 const char *gen_composite_what(uint32_t line) { return lines[line].what; }
 
 uint32_t gen_composite_find(const char *name, size_t count, uint32_t first) {

@@ -155,7 +155,8 @@ uint32_t gen_composite_find(const char *name, size_t count,
                             uint32_t first); /* first line at or after first, or IR_NONE */
 extern const uint32_t gen_composite_count;
 const char *gen_composite_text(uint32_t line);
-const char *gen_composite_what(uint32_t line); /* what it gives, for people */
+const char *gen_composite_derivative(uint32_t line); /* "NAME: expression; ...", or "" */
+const char *gen_composite_what(uint32_t line);       /* what it gives, for people */
 /* A function from its head and body. */
 Function gen_make_function(Front *front, const Ast *head, Ast *body, uint32_t line);
 

@@ -56,7 +56,7 @@ static double ref_where(double condition, double a, double b) { return condition
 #define sign(a) ref_sign_double(a)
 #define where(condition, a, b) ref_where(condition, a, b)
 #define floordiv(a, b) ref_floordiv_double(a, b)
-#define OP(id, name, symbol, arity, rule, cuda, ulps, ref, integer, da, db, what)                                      \
+#define OP(id, name, symbol, arity, rule, cuda, ulps, ref, integer, da, db, dc, what)                                  \
     UNUSED static int64_t integer_##id(int64_t a, int64_t b, int64_t c) {                                              \
         (void)a, (void)b, (void)c;                                                                                     \
         return integer;                                                                                                \
@@ -71,7 +71,7 @@ static double ref_where(double condition, double a, double b) { return condition
     }
 #include "ir/ops.def"
 #undef OP
-#define REDUCTION(id, name, language, identity, integer_identity, cuda, ref, integer, ulps, what)                      \
+#define REDUCTION(id, name, language, identity, integer_identity, cuda, ref, integer, ulps, derivative, what)          \
     static int64_t combine_integer_##id(int64_t a, int64_t b) {                                                        \
         (void)a, (void)b;                                                                                              \
         return integer;                                                                                                \
@@ -88,7 +88,7 @@ static double ref_where(double condition, double a, double b) { return condition
 #define PICK(function, ...) SECOND(__VA_ARGS__, function, 0)
 
 static const OpRow op_rows[OP_PRIMITIVES] = {
-#define OP(id, name, symbol, arity, rule, cuda, ulps, ref, integer, da, db, what)                                      \
+#define OP(id, name, symbol, arity, rule, cuda, ulps, ref, integer, da, db, dc, what)                                  \
     {name,                                                                                                             \
      symbol,                                                                                                           \
      arity,                                                                                                            \
@@ -99,14 +99,14 @@ static const OpRow op_rows[OP_PRIMITIVES] = {
      PICK(reference_##id##_long, ref),                                                                                 \
      PICK(integer_##id, integer),                                                                                      \
      {da_##id, db_##id},                                                                                               \
-     {#da, #db},                                                                                                       \
+     {#da, #db, #dc},                                                                                                  \
      what},
 #include "ir/ops.def"
 #undef OP
 };
 
 static const ReductionRow reduction_rows[REDUCTION_COUNT] = {
-#define REDUCTION(id, name, language, identity, integer_identity, cuda, ref, integer, ulps, what)                      \
+#define REDUCTION(id, name, language, identity, integer_identity, cuda, ref, integer, ulps, derivative, what)          \
     {name,                                                                                                             \
      language,                                                                                                         \
      identity,                                                                                                         \
@@ -117,6 +117,7 @@ static const ReductionRow reduction_rows[REDUCTION_COUNT] = {
      combine_integer_##id,                                                                                             \
      ulps,                                                                                                             \
      REDUCTION_##id == REDUCTION_ONLINE || REDUCTION_##id == REDUCTION_WELFORD ? 2 : 1,                                \
+     derivative,                                                                                                       \
      what},
 #include "ir/reductions.def"
 #undef REDUCTION

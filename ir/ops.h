@@ -49,7 +49,7 @@ typedef struct OpRow {
     long double (*reference_long)(long double a, long double b, long double c);
     int64_t (*integer)(int64_t a, int64_t b, int64_t c); /* NULL: never on integers */
     double (*derivative[2])(double a, double b, double y);
-    const char *derivative_text[2]; /* graph language, from a, b, y */
+    const char *derivative_text[3]; /* of each operand, in the graph language, from a, b, y; "0": locally constant */
     const char *what;               /* what it gives, for people */
 } OpRow;
 
@@ -74,8 +74,9 @@ typedef struct ReductionRow {
     long double (*combine_long)(long double a, long double b);
     int64_t (*integer)(int64_t a, int64_t b);
     double ulps;
-    uint8_t results;  /* 1, or 2 for online and welford */
-    const char *what; /* what it gives, for people */
+    uint8_t results;        /* 1, or 2 for online and welford */
+    const char *derivative; /* of an element, in the graph language, from a, y and dim; "": none */
+    const char *what;       /* what it gives, for people */
 } ReductionRow;
 
 const ReductionRow *ir_reduction(Reduction reduction);

@@ -51,14 +51,14 @@ static REAL NAMED(ref_minimum)(REAL a, REAL b) {
 #define ref_maximum NAMED(ref_maximum)
 #define ref_minimum NAMED(ref_minimum)
 #define sign(a) ref_sign(a)
-#define OP(id, name, symbol, arity, rule, cuda, ulps, ref, integer, da, db, what)                                      \
+#define OP(id, name, symbol, arity, rule, cuda, ulps, ref, integer, da, db, dc, what)                                  \
     UNUSED static REAL NAMED(reference_##id)(REAL a, REAL b, REAL c) {                                                 \
         (void)a, (void)b, (void)c;                                                                                     \
         return ref;                                                                                                    \
     }
 #include "ir/ops.def"
 #undef OP
-#define REDUCTION(id, name, language, identity, integer_identity, cuda, ref, integer, ulps, what)                      \
+#define REDUCTION(id, name, language, identity, integer_identity, cuda, ref, integer, ulps, derivative, what)          \
     UNUSED static REAL NAMED(combine_##id)(REAL a, REAL b) {                                                           \
         (void)a, (void)b;                                                                                              \
         return ref;                                                                                                    \

@@ -180,7 +180,7 @@ ng_status ng_program_text(const ng_program *program, ng_text_kind what, const ch
 /* ---- tables ---- */
 
 static const char *const composites[] = {
-#define COMPOSITE(text, what) text,
+#define COMPOSITE(text, what, derivative) text,
 #include "ir/composites.def"
 #undef COMPOSITE
 };

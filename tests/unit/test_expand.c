@@ -78,7 +78,7 @@ static void test_formulas(void **state) {
 static void test_every_line(void **state) {
     (void)state;
     static const char *const lines[] = {
-#define COMPOSITE(text, what) text,
+#define COMPOSITE(text, what, derivative) text,
 #include "ir/composites.def"
 #undef COMPOSITE
     };
