@@ -8,15 +8,15 @@
 #include "gen/front.h"
 
 static const struct {
-    const char *name, *signature, *what, *dtype, *error;
+    const char *name, *signature, *what, *dtype, *error, *derivative;
 } builtins[GEN_BUILTINS] = {
     {"cast", "cast(x, dtype)", "x rounded to a dtype; to an integer it truncates and saturates, NaN to 0",
-     "the one named", "0.5 ulp of that dtype"},
-    {"arange", "arange(n)", "the indices 0 ... n - 1", "i64", "exact"},
+     "the one named", "0.5 ulp of that dtype", "1, straight through the rounding; 0 to or from an integer"},
+    {"arange", "arange(n)", "the indices 0 ... n - 1", "i64", "exact", ""},
     {"reshape", "reshape(x, shape)", "the same elements in row-major order under another shape, a list of sizes",
-     "that of x", "exact"},
-    {"numel", "numel(x, dim=None)", "how many elements a reduction along dim combines, as a size", "i64", "exact"},
-    {"size", "size(n)", "a size as a value; within it / is exact, as in size(N/2)", "i64", "exact"},
+     "that of x", "exact", "1, in the shape of x"},
+    {"numel", "numel(x, dim=None)", "how many elements a reduction along dim combines, as a size", "i64", "exact", ""},
+    {"size", "size(n)", "a size as a value; within it / is exact, as in size(N/2)", "i64", "exact", ""},
 };
 
 bool gen_builtin_find(const char *name, Builtin *builtin) {
@@ -69,7 +69,7 @@ static void put_op(Text *text, const OpRow *row) {
     if (strcmp(d[0], "0") == 0 && strcmp(d[1], "0") == 0)
         ir_text_put(text, "\t0: locally constant");
     else if (row->rule == RULE_WHERE)
-        ir_text_put(text, "\tby x: where(condition, 1, 0); by other: where(condition, 0, 1)");
+        ir_text_format(text, "\tby x: %s; by other: %s, where a is the condition", d[1], d[2]);
     else if (row->arity == 1)
         ir_text_format(text, "\t%s, where a is x and y the result", d[0]);
     else
@@ -83,7 +83,14 @@ static void put_reduction(Text *text, const ReductionRow *row, bool logic) {
                    logic ? "bool, of bools" : "f64, f32 or i64, as x computes; bools count as i64");
     ir_text_put(text, "\t\t");
     put_error(text, row->ulps);
-    ir_text_format(text, "%s\tnot available yet\t%s", row->ulps == 0 ? "" : " a step", row->cuda);
+    ir_text_put(text, row->ulps == 0 ? "\t" : " a step\t");
+    if (!*row->derivative)
+        ir_text_put(text, "none");
+    else if (strcmp(row->derivative, "1") == 0)
+        ir_text_put(text, "1 by each element");
+    else
+        ir_text_format(text, "by each element: %s, where a is x and y the result, with its dims kept", row->derivative);
+    ir_text_format(text, "\t%s", row->cuda);
 }
 
 /* "rms_norm(x, weight=None, eps required, dim=-1)": a parameter without a default behind one that has it is marked. */
@@ -109,7 +116,11 @@ static void put_composite(Text *text, uint32_t line) {
     put_signature(text, whole, head);
     ir_text_format(text, "\t%s\tthat of its formula\t%s\tfollows from its formula", gen_composite_what(line),
                    colon ? colon + 3 : "");
-    ir_text_put(text, "\tthat of its formula\t");
+    const char *derivative = gen_composite_derivative(line);
+    ir_text_format(text,
+                   *derivative ? "\t%s; where y is the result and d its gradient, with dims kept\t"
+                               : "\tthat of its formula%s\t",
+                   derivative);
 }
 
 bool gen_language_row(Text *text, uint32_t index) {
@@ -126,8 +137,9 @@ bool gen_language_row(Text *text, uint32_t index) {
         return true;
     }
     if (index < GEN_BUILTINS) {
-        ir_text_format(text, "%s\tshapes, dtypes and indices\t%s\t%s\t%s\t\t%s\t\t", builtins[index].name,
-                       builtins[index].signature, builtins[index].what, builtins[index].dtype, builtins[index].error);
+        ir_text_format(text, "%s\tshapes, dtypes and indices\t%s\t%s\t%s\t\t%s\t%s\t", builtins[index].name,
+                       builtins[index].signature, builtins[index].what, builtins[index].dtype, builtins[index].error,
+                       builtins[index].derivative);
         return true;
     }
     index -= GEN_BUILTINS;

@@ -37,10 +37,25 @@ static void show_line(Cli *cli, const Row *row) {
     buf_format(&cli->out, "  %-14s %s: %s\n", row->field[NAME], row->field[SIGNATURE], row->field[GIVES]);
 }
 
+/* Each expression of a derivative on a line of its own. */
+static void show_steps(Cli *cli, const char *text) {
+    const char *name = field_names[DERIVATIVE];
+    while (*text) {
+        const char *end = strstr(text, "; ");
+        const int count = end ? (int)(end - text) : (int)strlen(text);
+        buf_format(&cli->out, "  %-11s %.*s\n", name, count, text);
+        text += count + (end ? 2 : 0);
+        name = "";
+    }
+}
+
 static void show_whole(Cli *cli, const Row *row) {
     buf_format(&cli->out, "%s%s\n", cli->out.count ? "\n" : "", row->field[SIGNATURE]);
     for (int i = GIVES; i < FIELD_COUNT; i++)
-        if (*row->field[i]) buf_format(&cli->out, "  %-11s %s\n", field_names[i], row->field[i]);
+        if (i == DERIVATIVE)
+            show_steps(cli, row->field[i]);
+        else if (*row->field[i])
+            buf_format(&cli->out, "  %-11s %s\n", field_names[i], row->field[i]);
 }
 
 static _Noreturn void refuse_name(Cli *cli, const char *only) {

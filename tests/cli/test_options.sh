@@ -328,7 +328,15 @@ check "ops NAME" prints "gelu" ops gelu
 check "ops NAME: every line of its name" says "approximate=.tanh."
 check "ops NAME: its formula" prints "formula +.x - mean.x, dim, True" ops layer_norm
 check "ops NAME: its derivative and error" prints "derivative +1 - y . y" ops tanh
-check "ops NAME: error" says "error +2 ulp"
+check "ops NAME: the derivative of a composite" prints "^  derivative +mean: mean.x, dim, True.$" ops layer_norm
+check "ops NAME: of each parameter" says "^ +d_weight: d . xhat$"
+check "ops NAME: in words" says "^ +where y is the result and d its gradient"
+check "ops NAME: the derivative of a formula" prints "derivative +that of its formula" ops square
+check "ops NAME: of a reduction" prints "derivative +by each element: where.a == y, 1 / sum" ops amax
+check "ops NAME: none" prints "derivative +none" ops any
+check "ops NAME: of a selection" prints "derivative +by x: where.a, 1, 0.$" ops where
+check "ops NAME: of a rounding" prints "derivative +1, straight" ops cast
+check "ops NAME: error" prints "error +2 ulp" ops tanh
 check "ops NAME --json" prints '"signature":.*"amax.x, dim=None, keepdim=False."' ops amax --json
 check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
 check "passes" prints "^  schedule " passes
