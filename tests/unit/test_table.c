@@ -33,6 +33,7 @@
 #include "gen/workspace.h"
 #include "tests/support/directives.h"
 #include "tests/support/generate.h"
+#include "tests/support/kernel_words.h"
 #include "tests/support/prog_case.h"
 
 typedef struct Row { /* of the table */
@@ -78,39 +79,10 @@ static int64_t needed_bytes(Job *job, const Graph *graph) {
 
 /* ---- what came out, as directives ---- */
 
-static uint32_t count_full_reads(const Nest *nest) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < nest->stmts.count; i++) count += ir_is_full_read(nest, &nest->stmts.at[i]);
-    return count;
-}
-
-static int64_t *one_part_an_sm(Job *job, const Unit *unit) {
-    int64_t *parts = IR_NEW_ARRAY(job, int64_t, unit->prog->parts.count + (size_t)1);
-    for (uint32_t k = 0; k < unit->prog->parts.count; k++) parts[k] = unit->options.target->sms;
-    return parts;
-}
-
-static int64_t put_kernel(Job *job, Text *out, const Unit *unit, const Step *step) {
-    const Nest *nest = &unit->prog->nests.at[step->nest];
-    const Poly bytes = gen_step_moved(job, unit, step);
-    const uint32_t reads = count_full_reads(nest);
-    const Prog *prog = unit->prog;
-    int64_t value = -1;
-    assert_true(ir_poly_eval(bytes, gen_guess_dims(job, prog), prog->dims.count, one_part_an_sm(job, unit),
-                             prog->parts.count, &value));
-    ir_text_format(out, "# kernel: %s %s %s, %u full read%s, ", nest->name, ir_class_name(nest->class),
-                   gen_strategy(step->strategy)->name, reads, reads == 1 ? "" : "s");
-    if (ir_poly_is_int(bytes, NULL))
-        ir_text_format(out, "%lld bytes\n", (long long)value);
-    else
-        ir_text_format(out, "%s bytes = %lld\n", gen_poly_text(job, unit->prog, bytes), (long long)value);
-    return value;
-}
-
 static int64_t workspace_bytes(Job *job, const Unit *unit) {
     const Prog *prog = unit->prog;
     int64_t *places = IR_NEW_ARRAY(job, int64_t, unit->plan->rooms.count + (size_t)1);
-    assert_true(gen_eval_rooms(unit->plan, gen_guess_dims(job, prog), prog->dims.count, one_part_an_sm(job, unit),
+    assert_true(gen_eval_rooms(unit->plan, gen_guess_dims(job, prog), prog->dims.count, kernel_parts(job, unit),
                                prog->parts.count, unit->options.target->sms, places));
     return places[unit->plan->rooms.count];
 }
@@ -149,8 +121,12 @@ static const char *found_lines(Job *job, const Row *row) {
     const Unit *unit = &row->unit;
     Text out = ir_text(job);
     int64_t moved = 0;
-    for (uint32_t s = 0; s < unit->plan->steps.count; s++)
-        moved += put_kernel(job, &out, unit, &unit->plan->steps.at[s]);
+    for (uint32_t s = 0; s < unit->plan->steps.count; s++) {
+        const Step *step = &unit->plan->steps.at[s];
+        ir_text_format(&out, "# kernel: %s ", unit->prog->nests.at[step->nest].name);
+        moved += kernel_words(job, &out, unit, step);
+        ir_text_put(&out, "\n");
+    }
     const int64_t beyond = moved - needed_bytes(job, unit->graph), workspace = workspace_bytes(job, unit);
     if (beyond) ir_text_format(&out, "# beyond: %lld\n", (long long)beyond);
     if (workspace) ir_text_format(&out, "# workspace: %lld\n", (long long)workspace);
