@@ -6,7 +6,8 @@
 #
 #     DEVICE  cuda (default) or host: the same programs there, without what needs a GPU
 #
-# Needs the driver, NVRTC and nvcc; compute-sanitizer for its parts. Last line: N passed, N failed, N skipped.
+# Needs the driver, NVRTC and nvcc; compute-sanitizer for its parts, PyTorch for `grad`.
+# Last line: N passed, N failed, N skipped.
 set -u
 here=${BUILD:-build}/gpu
 device=${DEVICE:-cuda}
@@ -15,7 +16,7 @@ out=${OUT:-$here/out}
 mkdir -p "$out"
 passed=0 failed=0 skipped=0
 programs="matrix column stream backward pair sizes breakpoints far kernels dtypes any random mixed_cases reports reports_columns reports_large reports_shapes reports_types texts"
-all="$programs compare big launcher memcheck racecheck capture bench compile_time real"
+all="$programs compare big launcher memcheck racecheck capture bench compile_time real grad"
 
 try() { # NAME COMMAND...
     name=$1
@@ -83,6 +84,12 @@ part() {
     real)
         if [ -f "$here/minilm.safetensors" ]; then try real env NORMGEN="$here/normgen" DEVICE="$device" REAL="$here" sh tests/real/run.sh
         else skip real "no $here/minilm.safetensors: make test-real first"; fi ;;
+    grad) # the table is in grad.log; PYTHON names a python3 that has PyTorch
+        python=${PYTHON:-python3}
+        small=
+        [ "$device" = cuda ] || small="--rows=61 --columns=129"
+        if ! "$python" -c "import torch" 2>/dev/null; then skip grad "$python has no PyTorch"
+        else try grad "$python" tests/gpu/grad.py "$here/normgen" --device="$device" $small; fi ;;
     programs) for each in $programs; do part "$each"; done ;;
     *) echo "no such part: $1"; exit 2 ;;
     esac
