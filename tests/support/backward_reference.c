@@ -194,7 +194,7 @@ static void rms_norm_shared(const Row *row) {
         for (int64_t c = 0; c < row->columns; c++) {
             xhat[c] = times(exact(x[c]), rstd);
             dxhat[c] = times(exact(dy[c]), exact(row->in[6][c]));
-            row->terms[k][c] = times(times(exact(dy[c]), exact(x[c])), rstd);
+            row->terms[k][c] = times(exact(dy[c]), xhat[c]);
         }
         normalised(row, xhat, dxhat, rstd, false, NULL, row->elements[k]);
     }
