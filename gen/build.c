@@ -5,6 +5,7 @@
 #include "gen/advice.h"
 #include "gen/front.h"
 #include "gen/language.h"
+#include "ir/weak.h"
 
 Place gen_place(const Scope *scope, Place place) {
     for (const Scope *at = scope; at; at = at->caller)
@@ -108,7 +109,7 @@ static Item build_item(Front *front, const Scope *scope, const Ast *ast, Poly ex
     if (ast->kind == AST_RANGE) return build_range(front, scope, ast, extent);
     Place place = gen_place(scope, ast->place);
     Arg arg = gen_build(front, scope, ast);
-    if (gen_arg_is_weak(&arg)) return (Item){.kind = ITEM_AT, .start = build_bound(front, &arg, extent, place)};
+    if (ir_arg_is_weak(&arg)) return (Item){.kind = ITEM_AT, .start = build_bound(front, &arg, extent, place)};
     if (arg.kind == ARG_VALUE) return (Item){.kind = ITEM_GATHER, .index = arg.value};
     ir_stop_at(front->job, STATUS_REJECTED, place,
                "an index is a size, a slice start:stop, None, ... or an integer tensor");

@@ -115,7 +115,6 @@ const char *gen_dtype_hint(const Front *front, const char *name, bool types);
 void gen_check_fields(Front *front, const Doc *map, const char *const *keys, uint32_t count, const char *what);
 
 /* operand.c */
-bool gen_arg_is_weak(const Arg *arg);
 /* An operand as a value of the graph; a weak number takes want (NULL: nothing that it meets). */
 uint32_t gen_arg_value(Front *front, const Arg *arg, const DType *want, Place place);
 /* An operand as a size: numbers, dims, + - * and exact division. */

@@ -1,9 +1,11 @@
 /* In: operands (Arg) and operators. Out: values of the graph, or weak operands that wait for what they meet. Here are
- * the rules of weak literals, of None, and of sizes with their exact quotients. Typing itself is ir_graph_op's. */
+ * the rules of None and of sizes with their exact quotients. The dtypes of weak operands are ir/weak.c's, typing itself
+ * is ir_graph_op's. */
 #include <math.h>
 #include <string.h>
 
 #include "gen/front.h"
+#include "ir/weak.h"
 
 const char *gen_arg_name(const Arg *arg) {
     static const char *const names[] = {"None",   "a tensor", "a number", "a size", "an expression of numbers",
@@ -11,12 +13,8 @@ const char *gen_arg_name(const Arg *arg) {
     return names[arg->kind];
 }
 
-bool gen_arg_is_weak(const Arg *arg) { return arg->kind == ARG_NUMBER || arg->kind == ARG_SIZE || arg->kind == ARG_OP; }
-
 static uint32_t number_value(Front *front, const Arg *arg, const DType *want, Place place) {
-    DType dtype = want ? *want : DTYPE_F32;
-    if (ir_dtype(dtype)->kind != KIND_FLOAT) dtype = arg->is_integer ? DTYPE_I64 : DTYPE_F32;
-    return ir_graph_const(front->job, front->graph, dtype, arg->number, arg->integer, place);
+    return ir_graph_const(front->job, front->graph, ir_weak_number_dtype(arg, want), arg->number, arg->integer, place);
 }
 
 static uint32_t size_value(Front *front, const Arg *arg, Place place) {
@@ -25,24 +23,8 @@ static uint32_t size_value(Front *front, const Arg *arg, Place place) {
     return id;
 }
 
-/* What the leaves of a weak expression are: whether a size is among them, and nothing but integers. */
-static void look_at_leaves(const Arg *arg, bool *size, bool *integers) {
-    if (arg->kind == ARG_SIZE) *size = true;
-    if (arg->kind == ARG_NUMBER && !arg->is_integer) *integers = false;
-    if (arg->kind != ARG_OP) return;
-    if (ir_op(arg->op)->rule == RULE_FLOAT) *integers = false;
-    for (uint32_t i = 0; i < arg->count; i++) look_at_leaves(&arg->item[i], size, integers);
-}
-
 static uint32_t weak_op_value(Front *front, const Arg *arg, const DType *want, Place place) {
-    static const DType integer = DTYPE_I64;
-    bool size = false, integers = true;
-    look_at_leaves(arg, &size, &integers);
-    bool is_float = want && ir_dtype(*want)->kind == KIND_FLOAT;
-    if (size && integers)
-        want = &integer;
-    else if ((!integers || ir_op(arg->op)->rule == RULE_FLOAT) && !is_float)
-        want = NULL;
+    want = ir_weak_operand_want(arg, want);
     uint32_t values[3];
     for (uint32_t i = 0; i < arg->count; i++) values[i] = gen_arg_value(front, &arg->item[i], want, place);
     return ir_graph_op(front->job, front->graph, arg->op, values, place);
@@ -145,20 +127,21 @@ static Poly divide(Front *front, Poly a, Poly b, Place place) {
     return derived_dim(front, a, b, place);
 }
 
+static _Noreturn void refuse_large(Front *front, Place place) {
+    ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
+}
+
 static Poly combine(Front *front, Op op, Poly a, Poly b, Place place) {
     bool overflow = false;
-    Poly result = op == OP_ADD   ? ir_poly_add(front->job, a, b, &overflow)
-                  : op == OP_SUB ? ir_poly_sub(front->job, a, b, &overflow)
-                                 : ir_poly_mul(front->job, a, b, &overflow);
-    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
+    Poly result = ir_size_combine(front->job, op, a, b, &overflow);
+    if (overflow) refuse_large(front, place);
     return result;
 }
 
 Poly gen_arg_size(Front *front, const Arg *arg, Place place, const char *what) {
     if (arg->kind == ARG_SIZE) return arg->size;
     if (arg->kind == ARG_NUMBER && arg->is_integer) {
-        if (arg->integer >= IR_MAX_EXTENT || arg->integer <= -IR_MAX_EXTENT)
-            ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
+        if (arg->integer >= IR_MAX_EXTENT || arg->integer <= -IR_MAX_EXTENT) refuse_large(front, place);
         return ir_poly_int(front->job, arg->integer);
     }
     if (arg->kind == ARG_OP) {
@@ -177,23 +160,12 @@ Poly gen_arg_size(Front *front, const Arg *arg, Place place, const char *what) {
 /* ---- operators ---- */
 
 static Arg weak_op(Front *front, Op op, const Arg *args, uint32_t count, Place place) {
-    if (op == OP_NEG && args[0].kind == ARG_NUMBER) {
-        Arg result = args[0];
-        result.place = place;
-        result.integer = result.integer == INT64_MIN ? INT64_MIN : -result.integer;
-        result.number = result.is_integer && result.integer == 0 ? 0.0 : -result.number;
-        return result;
-    }
-    bool sizes = true, any = false;
-    for (uint32_t i = 0; i < count; i++) {
-        any = any || args[i].kind == ARG_SIZE;
-        sizes = sizes && (args[i].kind == ARG_SIZE || (args[i].kind == ARG_NUMBER && args[i].is_integer));
-    }
-    if (any && sizes && (op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG)) {
-        Poly zero = {0};
-        Poly a = op == OP_NEG ? zero : gen_arg_size(front, &args[0], place, "a size");
-        Poly b = gen_arg_size(front, &args[count - 1], place, "a size");
-        return (Arg){.kind = ARG_SIZE, .place = place, .size = combine(front, op == OP_NEG ? OP_SUB : op, a, b, place)};
+    Arg folded;
+    bool overflow = false;
+    if (ir_weak_fold(front->job, op, args, count, &folded, &overflow)) {
+        if (overflow) refuse_large(front, place);
+        folded.place = place;
+        return folded;
     }
     Arg result = {.kind = ARG_OP, .place = place, .op = op, .count = count};
     for (uint32_t i = 0; i < count; i++)
@@ -207,38 +179,19 @@ static Arg weak_op(Front *front, Op op, const Arg *args, uint32_t count, Place p
     return result;
 }
 
-/* The dtype that weak operands take from the others. */
-static bool strong_dtype(const Front *front, Op op, const Arg *args, uint32_t count, DType *dtype) {
-    bool found = false;
-    for (uint32_t i = ir_op(op)->rule == RULE_WHERE ? 1 : 0; i < count; i++) {
-        bool size = false, integers = true;
-        look_at_leaves(&args[i], &size, &integers);
-        if (gen_arg_is_weak(&args[i]) && !(size && integers)) continue;
-        DType own = args[i].kind == ARG_VALUE  ? ir_compute_dtype(front->graph->values.at[args[i].value].dtype)
-                    : args[i].kind == ARG_BOOL ? DTYPE_BOOL
-                                               : DTYPE_I64;
-        *dtype = found ? ir_promote(*dtype, own) : own;
-        found = true;
-    }
-    return found && (ir_op(op)->rule != RULE_FLOAT || ir_dtype(*dtype)->kind == KIND_FLOAT);
-}
-
 Arg gen_apply(Front *front, Op op, const Arg *args, uint32_t count, Place place, bool composite) {
     bool skips = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV ||
                  (composite && (op == OP_MAXIMUM || op == OP_MINIMUM));
     if (skips && args[1].kind == ARG_NONE) return args[0];
     if (skips && args[0].kind == ARG_NONE) return args[1];
-    OpRule rule = ir_op(op)->rule;
-    bool weak = rule == RULE_ARITHMETIC || rule == RULE_FLOAT;
     for (uint32_t i = 0; i < count; i++) {
         if (args[i].kind == ARG_NONE || args[i].kind == ARG_TEXT || args[i].kind == ARG_LIST)
             ir_stop_at(front->job, STATUS_REJECTED, place, "%s takes tensors and numbers, found %s",
                        *ir_op(op)->symbol ? ir_op(op)->symbol : ir_op(op)->name, gen_arg_name(&args[i]));
-        weak = weak && gen_arg_is_weak(&args[i]);
     }
-    if (weak) return weak_op(front, op, args, count, place);
+    if (ir_op_is_weak(op, args, count)) return weak_op(front, op, args, count, place);
     DType dtype;
-    bool strong = strong_dtype(front, op, args, count, &dtype);
+    bool strong = ir_weak_meeting(front->graph, op, args, count, &dtype);
     uint32_t values[3];
     for (uint32_t i = 0; i < count; i++) values[i] = gen_arg_value(front, &args[i], strong ? &dtype : NULL, place);
     return (Arg){.kind = ARG_VALUE, .place = place, .value = ir_graph_op(front->job, front->graph, op, values, place)};
