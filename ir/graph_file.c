@@ -1,0 +1,384 @@
+/* In: the parts of a Graph that are no expressions. Out: their text in a graph file: names, numbers, sizes, indices,
+ * the sections but for nodes. Left alone: which values are nodes, and what they are called. */
+#include "ir/graph_file.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- YAML ---- */
+
+/* Words that YAML 1.1 or 1.2 would take for a bool or null, in any of their spellings. */
+static bool is_resolved(const char *word) {
+    static const char *const words[] = {"y", "n", "yes", "no", "true", "false", "on", "off", "null"};
+    char lower[8] = {0};
+    size_t count = strlen(word);
+    if (count >= sizeof lower) return false;
+    for (size_t i = 0; i < count; i++) lower[i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(lower, words[i]) == 0) return true;
+    return strcmp(word, "~") == 0;
+}
+
+void ir_file_scalar(Text *out, const char *text, bool flow) {
+    bool quote = is_resolved(text) || strstr(text, ": ") || strstr(text, " #") || strchr("[{*&!|>'\"%@`?,#", text[0]);
+    quote = quote || (text[0] == '-' && text[1] == ' ') || (flow && strpbrk(text, "[]{},:\"'"));
+    const char *mark = !quote ? "" : strchr(text, '"') ? "'" : "\"";
+    ir_text_format(out, "%s%s%s", mark, text, mark);
+}
+
+/* One character of a comment at `at`, what would end it or is no text as a blank or '?'; how many bytes it had. */
+static size_t put_comment_character(Text *text, const char *at, size_t left) {
+    static const char *const breaks[] = {"\n", "\r", "\t", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+    static const char *const refused[] = {"\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf"};
+    for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
+        if (strncmp(at, breaks[i], strlen(breaks[i])) != 0) continue;
+        ir_text_put(text, " ");
+        return strlen(breaks[i]);
+    }
+    size_t length = ir_utf8_length(at, left);
+    bool bad = length == 0;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) bad = bad || strncmp(at, refused[i], 3) == 0;
+    if (bad)
+        ir_text_put(text, "?");
+    else
+        ir_text_bytes(text, at, length);
+    return length ? length : 1;
+}
+
+static void put_comment(Text *text, const char *comment, size_t count) {
+    ir_text_put(text, count ? "# " : "#");
+    for (size_t at = 0; at < count;) at += put_comment_character(text, comment + at, count - at);
+}
+
+/* ---- numbers and sizes ---- */
+
+/* The shortest decimal that rounds to the number in a dtype narrower than f32; NULL: it was not found. */
+static const char *short_number(Job *job, DType dtype, double number) {
+    double power = 1, size = fabs(number);
+    if (!isfinite(number) || number == 0 || ir_dtype(dtype)->significand >= 24) return NULL;
+    while (size * power < 1 && power < 1e30) power *= 10;
+    for (int digits = 0; digits < 8; digits++, power *= 10) {
+        double rounded = nearbyint(number * power) / power;
+        if (ir_round(dtype, rounded) != number) continue;
+        Text text = ir_text(job);
+        ir_text_double(&text, rounded);
+        return ir_text_string(&text);
+    }
+    return NULL;
+}
+
+static const char *full_number(Job *job, DType dtype, double number) {
+    Text text = ir_text(job);
+    double back;
+    if (dtype == DTYPE_F64)
+        ir_text_double(&text, number);
+    else
+        ir_text_float(&text, (float)number);
+    const char *string = ir_text_string(&text);
+    if (!isfinite(number) || (ir_read_double(job, string, strlen(string), &back) && ir_round(dtype, back) == number))
+        return string;
+    text = ir_text(job);
+    ir_text_double(&text, number);
+    return ir_text_string(&text);
+}
+
+/* 1e-05 as 1e-5, 1e+20 as 1e20. */
+static const char *plain_exponent(Job *job, const char *string) {
+    const char *mark = strchr(string, 'e');
+    if (!mark) return string;
+    const char *digits = mark + 1 + (mark[1] == '-' || mark[1] == '+');
+    while (*digits == '0' && digits[1]) digits++;
+    return ir_format(job, "%.*s%s%s", (int)(mark + 1 - string), string, mark[1] == '-' ? "-" : "", digits);
+}
+
+const char *ir_file_number(const GraphFile *file, DType dtype, double number, bool point) {
+    const char *string = file->people ? short_number(file->job, dtype, number) : NULL;
+    if (!string) string = full_number(file->job, dtype, number);
+    if (isnan(number)) return signbit(number) ? "-nan" : "nan";
+    if (file->people) string = plain_exponent(file->job, string);
+    bool bare = !strpbrk(string, ".einf");
+    return bare && (point || (number == 0 && signbit(number))) ? ir_format(file->job, "%s.0", string) : string;
+}
+
+/* Whether the size is a dim, once. */
+static bool is_symbol(Poly size) {
+    const Term *term = size.terms;
+    return size.count == 1 && term->coefficient == 1 && term->divisor == 1 && term->symbol[0] != IR_NO_SYMBOL &&
+           term->symbol[1] == IR_NO_SYMBOL;
+}
+
+const char *ir_file_size(const GraphFile *file, Poly size) {
+    if (file->people && is_symbol(size) && size.terms->symbol[0] < file->graph->dims.count)
+        return file->graph->dims.at[size.terms->symbol[0]].name;
+    Text text = ir_text(file->job);
+    ir_poly_print(&text, size, file->dims, file->graph->dims.count);
+    return ir_text_string(&text);
+}
+
+const char *ir_file_sizes(const GraphFile *file, const Poly *sizes, uint32_t count) {
+    Text text = ir_text(file->job);
+    ir_text_put(&text, "[");
+    for (uint32_t i = 0; i < count; i++) ir_text_format(&text, "%s%s", i ? ", " : "", ir_file_size(file, sizes[i]));
+    ir_text_put(&text, "]");
+    return ir_text_string(&text);
+}
+
+/* ---- indices and reductions ---- */
+
+static bool is_whole(const Item *item, Poly extent) {
+    int64_t start;
+    return item->kind == ITEM_RANGE && ir_poly_is_int(item->start, &start) && start == 0 &&
+           ir_poly_equal(item->stop, extent);
+}
+
+/* Whether all terms, of which there are some, are below 0; some: whether one is. */
+static bool is_negative(Poly size, bool some) {
+    uint32_t below = 0;
+    for (uint32_t i = 0; i < size.count; i++) below += size.terms[i].coefficient < 0;
+    return below > 0 && (some || below == size.count);
+}
+
+/* A bound for people: N - 4 of N counts from the end, as -4, and sums have no blanks. */
+static const char *bound_string(const GraphFile *file, Poly bound, Poly extent, bool range) {
+    if (!file->people) return ir_file_size(file, bound);
+    bool overflow = false;
+    Poly from_end = ir_poly_sub(file->job, bound, extent, &overflow);
+    if (is_negative(bound, true) && is_negative(from_end, false) && !overflow) bound = from_end;
+    const char *string = ir_file_size(file, bound);
+    char *tight = ir_copy_text(file->job, string, strlen(string));
+    size_t count = 0;
+    for (const char *at = string; range && *at; at++)
+        if (*at != ' ') tight[count++] = *at;
+    if (range) tight[count] = 0;
+    return tight;
+}
+
+static const char *item_string(const GraphFile *file, const Item *item, Poly extent, const char *gathered) {
+    int64_t start;
+    switch (item->kind) {
+    case ITEM_NEW_AXIS: return "None";
+    case ITEM_GATHER: return gathered;
+    case ITEM_AT: return bound_string(file, item->start, extent, false);
+    case ITEM_RANGE: break;
+    }
+    const char *from =
+        ir_poly_is_int(item->start, &start) && start == 0 ? "" : bound_string(file, item->start, extent, true);
+    const char *to = ir_poly_equal(item->stop, extent) ? "" : bound_string(file, item->stop, extent, true);
+    return ir_format(file->job, "%s:%s", from, to);
+}
+
+const char *ir_file_items(const GraphFile *file, const Item *items, uint32_t count, const Shape *from,
+                          const char *gathered) {
+    Poly none = {0};
+    Text text = ir_text(file->job);
+    uint32_t dim = 0, leading = 0, shown = count, rank = from->rank;
+    while (leading < count && is_whole(&items[leading], from->extent[leading])) leading++;
+    while (shown > 0 && is_whole(&items[shown - 1], from->extent[rank - 1])) shown--, rank--;
+    if (!file->people || (shown == 0 && count > 0)) shown = file->people ? 1 : count;
+    bool dots = file->people && (count == 0 || (leading > 1 && shown == count));
+    ir_text_put(&text, dots ? "[..." : "[");
+    for (uint32_t i = 0; i < shown; i++) {
+        bool reads = items[i].kind != ITEM_NEW_AXIS;
+        const char *item = item_string(file, &items[i], reads ? from->extent[dim] : none, gathered);
+        dim += reads;
+        if (dots && i < leading) continue;
+        ir_text_format(&text, "%s%s", i ? ", " : "", item);
+    }
+    ir_text_put(&text, "]");
+    return ir_text_string(&text);
+}
+
+const char *ir_file_reduce(const GraphFile *file, const Value *value, const char *operand) {
+    uint32_t rank = file->graph->values.at[value->arg[0]].shape.rank, count = 0;
+    Text text = ir_text(file->job);
+    ir_text_format(&text, "%s(%s", ir_reduction(value->reduction)->language, operand);
+    if (file->people && rank > 1 && value->dims == 1u << (rank - 1)) {
+        ir_text_put(&text, ", dim=-1");
+    } else if (rank > 0 && value->dims != (1u << rank) - 1) {
+        Text list = ir_text(file->job);
+        for (uint32_t i = 0; i < rank; i++)
+            if (value->dims >> i & 1) ir_text_format(&list, "%s%u", count++ ? ", " : "", i);
+        ir_text_format(&text, count == 1 ? ", dim=%s" : ", dim=[%s]", ir_text_string(&list));
+    }
+    ir_text_put(&text, value->keepdim ? ", keepdim=True)" : ")");
+    return ir_text_string(&text);
+}
+
+/* ---- sections ---- */
+
+#define NOTE_COLUMN 56 /* comments of a section line up where its entries end before this column */
+
+GraphFile ir_file(Text *text, const Graph *graph, const GraphNotes *notes, bool people) {
+    Job *job = text->job;
+    GraphFile file = {.job = job, .text = text, .graph = graph, .notes = notes, .people = people};
+    file.dims = ir_graph_dim_names(job, graph);
+    for (uint32_t i = 0; i < graph->dims.count; i++)
+        if (graph->dims.at[i].derived) file.dims[i] = ir_format(job, "(%s)", graph->dims.at[i].name);
+    file.names = IR_NEW_ARRAY(job, const char *, graph->values.count);
+    return file;
+}
+
+Text ir_file_key(const GraphFile *file, const char *name) {
+    Text text = ir_text(file->job);
+    ir_file_scalar(&text, name, false);
+    ir_text_put(&text, ": ");
+    return text;
+}
+
+void ir_file_add(const GraphFile *file, FileLines *to, Text *line, const char *note) {
+    *IR_PUSH(file->job, &to->lines) = (FileLine){ir_text_string(line), note && *note ? note : NULL};
+}
+
+void ir_file_section(const GraphFile *file, const char *title, const FileLines *lines) {
+    size_t column = 0;
+    for (uint32_t i = 0; i < lines->lines.count; i++) {
+        size_t width = strlen(lines->lines.at[i].text);
+        if (lines->lines.at[i].note && width > column && width <= NOTE_COLUMN) column = width;
+    }
+    if (lines->lines.count) ir_text_format(file->text, "%s:\n", title);
+    for (uint32_t i = 0; i < lines->lines.count; i++) {
+        const FileLine *line = &lines->lines.at[i];
+        ir_text_format(file->text, "  %s", line->text);
+        if (line->note) {
+            size_t width = strlen(line->text);
+            ir_text_format(file->text, "%*s  ", width < column ? (int)(column - width) : 0, "");
+            put_comment(file->text, line->note, strlen(line->note));
+        }
+        ir_text_put(file->text, "\n");
+    }
+}
+
+static const char *note_at(const char *const *notes, uint32_t index) { return notes ? notes[index] : NULL; }
+
+static void put_comments(const GraphFile *file, const char *head) {
+    while (head && *head) {
+        size_t count = strcspn(head, "\n");
+        put_comment(file->text, head, count);
+        ir_text_put(file->text, "\n");
+        head += count + (head[count] == '\n');
+    }
+}
+
+static void put_dims(const GraphFile *file) {
+    FileLines lines = {0};
+    for (uint32_t i = 0; i < file->graph->dims.count; i++) {
+        const Dim *dim = &file->graph->dims.at[i];
+        if (dim->derived) continue;
+        Text line = ir_file_key(file, dim->name);
+        const char *comma = "{";
+        if (dim->value >= 0) ir_text_format(&line, "%lld", (long long)dim->value);
+        if (dim->value < 0 && dim->hint < 0 && dim->max < 0 && dim->multiple == 1) ir_text_put(&line, "any");
+        const struct {
+            const char *key;
+            int64_t value, none;
+        } fields[] = {{"hint", dim->hint, -1}, {"max", dim->max, -1}, {"multiple", dim->multiple, 1}};
+        for (size_t k = 0; dim->value < 0 && k < 3; k++) {
+            if (fields[k].value == fields[k].none) continue;
+            ir_text_format(&line, "%s%s: %lld", comma, fields[k].key, (long long)fields[k].value);
+            comma = ", ";
+        }
+        if (*comma == ',') ir_text_put(&line, "}");
+        ir_file_add(file, &lines, &line, NULL);
+    }
+    ir_file_section(file, "dims", &lines);
+}
+
+static void put_field(Text *line, const char *key, const char *value) {
+    ir_text_format(line, ", %s: ", key);
+    ir_file_scalar(line, value, true);
+}
+
+/* A list of sizes: of YAML's for people, else as text. */
+static void put_sizes_field(const GraphFile *file, Text *line, const char *key, const Poly *sizes, uint32_t count) {
+    const char *list = ir_file_sizes(file, sizes, count);
+    if (file->people)
+        ir_text_format(line, ", %s: %s", key, list);
+    else
+        put_field(line, key, list);
+}
+
+static void put_layout(const GraphFile *file, Text *line, const Tensor *tensor) {
+    if (!tensor->contiguous) put_sizes_field(file, line, "strides", tensor->stride, tensor->shape.rank);
+    if (tensor->align) put_field(line, "align", ir_format(file->job, "%lld", (long long)tensor->align));
+}
+
+static void put_inputs(const GraphFile *file) {
+    FileLines lines = {0};
+    for (uint32_t i = 0; i < file->graph->inputs.count; i++) {
+        const Tensor *tensor = &file->graph->inputs.at[i];
+        const char *dtype = ir_dtype(tensor->dtype)->name;
+        Text line = ir_file_key(file, tensor->name);
+        if (tensor->contiguous && !tensor->align) {
+            const char *shape = ir_file_sizes(file, tensor->shape.extent, tensor->shape.rank);
+            ir_text_format(&line, "%s%s", dtype, shape);
+        } else {
+            ir_text_format(&line, "{dtype: %s", dtype);
+            put_sizes_field(file, &line, "shape", tensor->shape.extent, tensor->shape.rank);
+            put_layout(file, &line, tensor);
+            ir_text_put(&line, "}");
+        }
+        ir_file_add(file, &lines, &line, file->notes ? note_at(file->notes->inputs, i) : NULL);
+    }
+    ir_file_section(file, "inputs", &lines);
+}
+
+static const char *default_string(const GraphFile *file, const Tensor *tensor) {
+    switch (ir_dtype(tensor->dtype)->kind) {
+    case KIND_FLOAT: return ir_file_number(file, tensor->dtype, tensor->default_float, false);
+    case KIND_BOOL: return tensor->default_int ? "True" : "False";
+    case KIND_INT: break;
+    }
+    return ir_format(file->job, "%lld", (long long)tensor->default_int);
+}
+
+static void put_scalars(const GraphFile *file) {
+    FileLines lines = {0};
+    for (uint32_t i = 0; i < file->graph->scalars.count; i++) {
+        const Tensor *tensor = &file->graph->scalars.at[i];
+        Text line = ir_file_key(file, tensor->name);
+        if (file->people && tensor->dtype == DTYPE_F32 && tensor->has_default) {
+            ir_text_put(&line, default_string(file, tensor));
+        } else {
+            ir_text_format(&line, "{dtype: %s", ir_dtype(tensor->dtype)->name);
+            if (tensor->has_default) put_field(&line, "default", default_string(file, tensor));
+            ir_text_put(&line, "}");
+        }
+        ir_file_add(file, &lines, &line, NULL);
+    }
+    ir_file_section(file, "scalars", &lines);
+}
+
+void ir_file_head(const GraphFile *file) {
+    if (file->notes) put_comments(file, file->notes->head);
+    ir_text_put(file->text, "graph: ");
+    ir_file_scalar(file->text, file->graph->name, false);
+    ir_text_put(file->text, "\n");
+    put_dims(file);
+    put_inputs(file);
+    put_scalars(file);
+}
+
+void ir_file_outputs(const GraphFile *file, const char *const *stored) {
+    FileLines lines = {0};
+    for (uint32_t i = 0; i < file->graph->outputs.count; i++) {
+        const Tensor *tensor = &file->graph->outputs.at[i];
+        const char *dtype = ir_dtype(tensor->dtype)->name;
+        bool same = strcmp(stored[i], tensor->name) == 0;
+        bool plain = same && tensor->contiguous && !tensor->align && tensor->inplace == IR_NONE && !tensor->accumulate;
+        Text line = ir_file_key(file, tensor->name);
+        ir_text_format(&line, plain ? "%s" : "{dtype: %s", dtype);
+        if (!same) put_field(&line, "of", stored[i]);
+        put_layout(file, &line, tensor);
+        if (tensor->inplace != IR_NONE) {
+            const Tensor *input = &file->graph->inputs.at[tensor->inplace];
+            const char *items = tensor->inplace_items ? ir_file_items(file, tensor->inplace_items,
+                                                                      tensor->inplace_item_count, &input->shape, "")
+                                                      : "";
+            put_field(&line, "inplace", ir_format(file->job, "%s%s", input->name, items));
+        }
+        if (tensor->accumulate) put_field(&line, "accumulate", file->people ? "true" : "True");
+        if (!plain) ir_text_put(&line, "}");
+        ir_file_add(file, &lines, &line, file->notes ? note_at(file->notes->outputs, i) : NULL);
+    }
+    ir_file_section(file, "outputs", &lines);
+}
