@@ -1,5 +1,6 @@
-/* In: two Graphs. Out: whether they say the same, but for places, origins and the names of inner values. */
-#include "ir/graph.h"
+/* In: two Graphs. Out: whether they are equal, but for places, origins and the names of inner values; or whether they
+ * say the same, which the order of values and expressions that are written twice leave alone. */
+#include "ir/graph_write.h"
 
 #include <string.h>
 
@@ -86,4 +87,173 @@ bool ir_graph_equal(const Graph *a, const Graph *b) {
     for (uint32_t i = 0; same && i < a->scalars.count; i++) same = same_tensor(&a->scalars.at[i], &b->scalars.at[i]);
     for (uint32_t i = 0; same && i < a->values.count; i++) same = same_value(&a->values.at[i], &b->values.at[i]);
     return same;
+}
+
+/* ---- the same, in any order ---- */
+
+/* Values of two graphs, each once: what an operand names is the first value that was equal to it. */
+typedef struct Classes {
+    Job *job;
+    const Graph *graph; /* whose symbols all sizes are in */
+    IR_LIST(Value) values;
+    IR_LIST(uint32_t) next; /* of the same bucket, IR_NONE at the end */
+    uint32_t *buckets;
+    uint32_t mask;
+} Classes;
+
+/* What is translated: sizes into the symbols of the first graph, operands into classes. */
+typedef struct Translation {
+    Classes *classes;
+    const Graph *graph;
+    uint32_t *symbols; /* of the first graph; beyond its dims: it has none like it */
+    uint32_t *class_of;
+    bool plain; /* symbols stay what they are */
+} Translation;
+
+static void match_symbols(Translation *t) {
+    const Graph *to = t->classes->graph;
+    t->symbols = IR_NEW_ARRAY(t->classes->job, uint32_t, t->graph->dims.count);
+    t->plain = true;
+    for (uint32_t i = 0; i < t->graph->dims.count; i++) {
+        uint32_t k = i;
+        if (k >= to->dims.count || !same_dim(&to->dims.at[k], &t->graph->dims.at[i]))
+            for (k = 0; k < to->dims.count && !same_dim(&to->dims.at[k], &t->graph->dims.at[i]);) k++;
+        t->symbols[i] = k < to->dims.count ? k : to->dims.count + i;
+        t->plain = t->plain && k == i;
+    }
+}
+
+static Poly translate_size(Translation *t, Poly size) {
+    if (t->plain) return size;
+    Job *job = t->classes->job;
+    bool overflow = false; /* never: the coefficients stay */
+    Poly sum = {0, NULL};
+    for (uint32_t i = 0; i < size.count; i++) {
+        Poly product = ir_poly_int(job, size.terms[i].coefficient);
+        for (uint32_t k = 0; k < IR_MAX_DEGREE && size.terms[i].symbol[k] != IR_NO_SYMBOL; k++) {
+            Poly symbol = ir_poly_symbol(job, t->symbols[size.terms[i].symbol[k]]);
+            product = ir_poly_mul(job, product, symbol, &overflow);
+        }
+        product = ir_poly_over(job, product, size.terms[i].divisor, &overflow);
+        sum = ir_poly_add(job, sum, product, &overflow);
+    }
+    return sum;
+}
+
+static void translate_sizes(Translation *t, Poly *sizes, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) sizes[i] = translate_size(t, sizes[i]);
+}
+
+static Item *translate_items(Translation *t, const Item *items, uint32_t count) {
+    Item *copy = IR_NEW_ARRAY(t->classes->job, Item, count);
+    for (uint32_t i = 0; i < count; i++) {
+        copy[i] = items[i];
+        copy[i].start = translate_size(t, items[i].start);
+        copy[i].stop = translate_size(t, items[i].stop);
+        if (items[i].kind == ITEM_GATHER) copy[i].index = t->class_of[items[i].index];
+    }
+    return copy;
+}
+
+static Arg translate_arg(Translation *t, const Arg *arg) {
+    Arg copy = *arg;
+    if (arg->kind == ARG_VALUE) copy.value = t->class_of[arg->value];
+    if (arg->kind == ARG_SIZE) copy.size = translate_size(t, arg->size);
+    if (arg->kind != ARG_OP && arg->kind != ARG_LIST) return copy;
+    Arg *item = IR_NEW_ARRAY(t->classes->job, Arg, arg->count);
+    for (uint32_t i = 0; i < arg->count; i++) item[i] = translate_arg(t, &arg->item[i]);
+    copy.item = item;
+    return copy;
+}
+
+static Value translate_value(Translation *t, const Value *value) {
+    Value copy = *value;
+    translate_sizes(t, copy.shape.extent, copy.shape.rank);
+    for (uint32_t i = 0; i < value->arg_count; i++) copy.arg[i] = t->class_of[value->arg[i]];
+    if (value->op == OP_SIZE || value->op == OP_IOTA) copy.size = translate_size(t, value->size);
+    if (value->op == OP_INDEX) copy.items = translate_items(t, value->items, value->item_count);
+    if (value->op == OP_COMPOSITE) {
+        copy.call = IR_NEW(t->classes->job, Call);
+        *copy.call = *value->call;
+        copy.call->args = IR_NEW_ARRAY(t->classes->job, Arg, value->call->count);
+        for (uint32_t i = 0; i < value->call->count; i++) copy.call->args[i] = translate_arg(t, &value->call->args[i]);
+    }
+    return copy;
+}
+
+/* Equal values have equal hashes; what is left out of them only makes buckets longer. */
+static uint32_t hash_value(const Value *value) {
+    const uint64_t own = value->op == OP_CONST                             ? value->bits
+                         : value->op == OP_INPUT || value->op == OP_SCALAR ? value->tensor
+                         : value->op == OP_REDUCE                          ? value->dims
+                                                                           : 0;
+    const uint64_t words[] = {value->op, value->dtype, own};
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) hash = (hash ^ words[i]) * 1099511628211u;
+    for (uint32_t i = 0; i < value->arg_count; i++) hash = (hash ^ value->arg[i]) * 1099511628211u;
+    for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
+        if (value->call->args[i].kind == ARG_VALUE) hash = (hash ^ value->call->args[i].value) * 1099511628211u;
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+static uint32_t class_of(Classes *classes, const Value *value) {
+    uint32_t *bucket = &classes->buckets[hash_value(value) & classes->mask];
+    for (uint32_t i = *bucket; i != IR_NONE; i = classes->next.at[i])
+        if (same_value(&classes->values.at[i], value)) return i;
+    *IR_PUSH(classes->job, &classes->values) = *value;
+    *IR_PUSH(classes->job, &classes->next) = *bucket;
+    return *bucket = classes->values.count - 1;
+}
+
+static Translation translate(Classes *classes, const Graph *graph) {
+    Translation t = {.classes = classes, .graph = graph};
+    match_symbols(&t);
+    t.class_of = IR_NEW_ARRAY(classes->job, uint32_t, graph->values.count);
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        Value value = translate_value(&t, &graph->values.at[i]);
+        t.class_of[i] = class_of(classes, &value);
+    }
+    return t;
+}
+
+static Tensor translate_tensor(Translation *t, const Tensor *tensor, bool output) {
+    Tensor copy = *tensor;
+    translate_sizes(t, copy.shape.extent, copy.shape.rank);
+    translate_sizes(t, copy.stride, copy.shape.rank);
+    if (output) copy.value = t->class_of[tensor->value];
+    if (tensor->inplace_items)
+        copy.inplace_items = translate_items(t, tensor->inplace_items, tensor->inplace_item_count);
+    return copy;
+}
+
+static bool same_tensors(Translation *a, const Tensor *of_a, Translation *b, const Tensor *of_b, uint32_t count,
+                         bool outputs) {
+    bool same = true;
+    for (uint32_t i = 0; same && i < count; i++) {
+        Tensor left = translate_tensor(a, &of_a[i], outputs), right = translate_tensor(b, &of_b[i], outputs);
+        same = same_tensor(&left, &right);
+    }
+    return same;
+}
+
+/* Dims that the files declare, which come first. */
+static uint32_t declared(const Graph *graph) {
+    uint32_t count = 0;
+    while (count < graph->dims.count && !graph->dims.at[count].derived) count++;
+    return count;
+}
+
+bool ir_graph_same(Job *job, const Graph *a, const Graph *b) {
+    bool same = same_text(a->name, b->name) && declared(a) == declared(b);
+    for (uint32_t i = 0; same && i < declared(a); i++) same = same_dim(&a->dims.at[i], &b->dims.at[i]);
+    same = same && a->inputs.count == b->inputs.count && a->scalars.count == b->scalars.count;
+    if (!same || a->outputs.count != b->outputs.count) return false;
+    Classes classes = {.job = job, .graph = a, .mask = 1};
+    while (classes.mask < a->values.count + b->values.count) classes.mask = classes.mask * 2 + 1;
+    classes.buckets = IR_NEW_ARRAY(job, uint32_t, (size_t)classes.mask + 1);
+    memset(classes.buckets, 0xff, ((size_t)classes.mask + 1) * sizeof *classes.buckets);
+    Translation of_a = translate(&classes, a), of_b = translate(&classes, b);
+    return same_tensors(&of_a, a->inputs.at, &of_b, b->inputs.at, a->inputs.count, false) &&
+           same_tensors(&of_a, a->scalars.at, &of_b, b->scalars.at, a->scalars.count, false) &&
+           same_tensors(&of_a, a->outputs.at, &of_b, b->outputs.at, a->outputs.count, true);
 }

@@ -3,7 +3,47 @@
 #include "ir/graph_file.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- values and their names ---- */
+
+uint32_t ir_file_operands(const GraphFile *file, uint32_t id, uint32_t **operands) {
+    const Value *value = &file->graph->values.at[id];
+    const Call *call = value->op == OP_COMPOSITE ? value->call : NULL;
+    uint32_t count = 0;
+    *operands = IR_NEW_ARRAY(file->job, uint32_t, 4 + (call ? call->count : 0));
+    for (uint32_t i = 0; i < value->arg_count; i++) (*operands)[count++] = value->arg[i];
+    for (uint32_t i = 0; value->op == OP_INDEX && i < value->item_count; i++)
+        if (value->items[i].kind == ITEM_GATHER) (*operands)[count++] = value->items[i].index;
+    for (uint32_t i = 0; call && i < call->count; i++)
+        if (call->args[i].kind == ARG_VALUE) (*operands)[count++] = call->args[i].value;
+    return count;
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void ir_file_name(GraphFile *file, const bool *inlined, uint32_t first) {
+    const Graph *graph = file->graph;
+    uint32_t count = 0, next = first;
+    const char **taken =
+        IR_NEW_ARRAY(file->job, const char *, graph->values.count + graph->dims.count + graph->outputs.count + 1);
+    for (uint32_t i = 0; i < graph->dims.count; i++) taken[count++] = graph->dims.at[i].name;
+    for (uint32_t i = 0; i < graph->outputs.count; i++) taken[count++] = graph->outputs.at[i].name;
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        if (!file->names[i]) file->names[i] = graph->values.at[i].name;
+        if (file->names[i]) taken[count++] = file->names[i];
+    }
+    qsort(taken, count, sizeof *taken, compare_names);
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        while (!file->names[i] && !inlined[i]) {
+            const char *name = ir_format(file->job, "t%u", next++);
+            if (!bsearch(&name, taken, count, sizeof *taken, compare_names)) file->names[i] = name;
+        }
+    }
+}
 
 /* ---- YAML ---- */
 

@@ -27,6 +27,12 @@ typedef struct FileLines {
 
 GraphFile ir_file(Text *text, const Graph *graph, const GraphNotes *notes, bool people);
 
+/* The values that a value is made of. */
+uint32_t ir_file_operands(const GraphFile *file, uint32_t id, uint32_t **operands);
+/* Names of the values that have none in `names` yet and are not inlined: the graph's own, or tN with N from first on,
+ * so that no two names of the file are equal. */
+void ir_file_name(GraphFile *file, const bool *inlined, uint32_t first);
+
 /* A name, or the text of an expression, quoted where YAML would take it for something else; flow: within { }. */
 void ir_file_scalar(Text *out, const char *text, bool flow);
 /* The number of a constant, with enough digits for its dtype; point: as a number that is no integer. */

@@ -3,7 +3,6 @@
 #include "ir/graph_file.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct Printer {
@@ -198,40 +197,10 @@ static void put_expression(const Printer *printer, Text *text, const Value *valu
 
 static void count_uses(Printer *printer) {
     const Graph *graph = printer->file.graph;
-    for (uint32_t id = 0; id < graph->values.count; id++) {
-        const Value *value = &graph->values.at[id];
-        for (uint32_t i = 0; i < value->arg_count; i++) printer->uses[value->arg[i]]++;
-        for (uint32_t i = 0; value->op == OP_INDEX && i < value->item_count; i++)
-            if (value->items[i].kind == ITEM_GATHER) printer->uses[value->items[i].index]++;
-        for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
-            if (value->call->args[i].kind == ARG_VALUE) printer->uses[value->call->args[i].value]++;
-    }
+    uint32_t *operands;
+    for (uint32_t id = 0; id < graph->values.count; id++)
+        for (uint32_t i = ir_file_operands(&printer->file, id, &operands); i-- > 0;) printer->uses[operands[i]]++;
     for (uint32_t i = 0; i < graph->outputs.count; i++) printer->uses[graph->outputs.at[i].value]++;
-}
-
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Every value's name: the graph's own, or tN, so that no two names of the file are equal. */
-static void choose_names(Printer *printer) {
-    const Graph *graph = printer->file.graph;
-    uint32_t count = 0, total = graph->values.count + graph->dims.count + graph->outputs.count;
-    const char **taken = IR_NEW_ARRAY(printer->file.job, const char *, total + 1);
-    for (uint32_t i = 0; i < graph->dims.count; i++) taken[count++] = graph->dims.at[i].name;
-    for (uint32_t i = 0; i < graph->outputs.count; i++) taken[count++] = graph->outputs.at[i].name;
-    for (uint32_t i = 0; i < graph->values.count; i++)
-        if (graph->values.at[i].name) taken[count++] = graph->values.at[i].name;
-    qsort(taken, count, sizeof *taken, compare_names);
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < graph->values.count; i++) {
-        const char *name = graph->values.at[i].name;
-        while (!name && !printer->inlined[i]) {
-            name = ir_format(printer->file.job, "t%u", next++);
-            if (bsearch(&name, taken, count, sizeof *taken, compare_names)) name = NULL;
-        }
-        printer->file.names[i] = name;
-    }
 }
 
 /* ---- the file ---- */
@@ -257,7 +226,7 @@ void ir_graph_print(Text *text, const Graph *graph) {
     printer.inlined = IR_NEW_ARRAY(job, bool, graph->values.count);
     count_uses(&printer);
     choose_inlined(&printer);
-    choose_names(&printer);
+    ir_file_name(&printer.file, printer.inlined, 0);
     ir_file_head(&printer.file);
     put_nodes(&printer);
     const char **stored = IR_NEW_ARRAY(job, const char *, graph->outputs.count);
