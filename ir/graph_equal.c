@@ -95,10 +95,10 @@ bool ir_graph_equal(const Graph *a, const Graph *b) {
 typedef struct Classes {
     Job *job;
     const Graph *graph; /* whose symbols all sizes are in */
-    IR_LIST(Value) values;
-    IR_LIST(uint32_t) next; /* of the same bucket, IR_NONE at the end */
+    Value *values;
+    uint32_t *next; /* of the same bucket, IR_NONE at the end */
     uint32_t *buckets;
-    uint32_t mask;
+    uint32_t count, mask;
 } Classes;
 
 /* What is translated: sizes into the symbols of the first graph, operands into classes. */
@@ -198,11 +198,11 @@ static uint32_t hash_value(const Value *value) {
 
 static uint32_t class_of(Classes *classes, const Value *value) {
     uint32_t *bucket = &classes->buckets[hash_value(value) & classes->mask];
-    for (uint32_t i = *bucket; i != IR_NONE; i = classes->next.at[i])
-        if (same_value(&classes->values.at[i], value)) return i;
-    *IR_PUSH(classes->job, &classes->values) = *value;
-    *IR_PUSH(classes->job, &classes->next) = *bucket;
-    return *bucket = classes->values.count - 1;
+    for (uint32_t i = *bucket; i != IR_NONE; i = classes->next[i])
+        if (same_value(&classes->values[i], value)) return i;
+    classes->values[classes->count] = *value;
+    classes->next[classes->count] = *bucket;
+    return *bucket = classes->count++;
 }
 
 static Translation translate(Classes *classes, const Graph *graph) {
@@ -248,8 +248,11 @@ bool ir_graph_same(Job *job, const Graph *a, const Graph *b) {
     for (uint32_t i = 0; same && i < declared(a); i++) same = same_dim(&a->dims.at[i], &b->dims.at[i]);
     same = same && a->inputs.count == b->inputs.count && a->scalars.count == b->scalars.count;
     if (!same || a->outputs.count != b->outputs.count) return false;
+    const size_t most = (size_t)a->values.count + b->values.count;
     Classes classes = {.job = job, .graph = a, .mask = 1};
-    while (classes.mask < a->values.count + b->values.count) classes.mask = classes.mask * 2 + 1;
+    while (classes.mask < most) classes.mask = classes.mask * 2 + 1;
+    classes.values = IR_NEW_ARRAY(job, Value, most);
+    classes.next = IR_NEW_ARRAY(job, uint32_t, most);
     classes.buckets = IR_NEW_ARRAY(job, uint32_t, (size_t)classes.mask + 1);
     memset(classes.buckets, 0xff, ((size_t)classes.mask + 1) * sizeof *classes.buckets);
     Translation of_a = translate(&classes, a), of_b = translate(&classes, b);

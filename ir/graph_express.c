@@ -235,7 +235,7 @@ static void want_strong(Express *express, uint32_t id) {
 static Pieces express_op(Express *express, uint32_t id) {
     const Value *value = value_of(express, id);
     Pieces result = {0};
-    Piece found[3][2 * FORM_COUNT], operands[3];
+    Piece found[3][2 * FORM_COUNT] = {0}, operands[3] = {0};
     uint32_t counts[3] = {1, 1, 1}, at[3] = {0};
     for (uint32_t i = 0; i < value->arg_count; i++) counts[i] = operand_pieces(express, value->arg[i], found[i]);
     for (at[0] = 0; at[0] < counts[0]; at[0]++)
@@ -332,7 +332,7 @@ static Piece arg_piece(const Express *express, const Arg *arg) {
     case ARG_BOOL: piece.text = arg->integer ? "True" : "False"; break;
     case ARG_TEXT: piece.text = ir_format(job, strchr(arg->text, '"') ? "'%s'" : "\"%s\"", arg->text); break;
     case ARG_OP: {
-        Piece operands[3];
+        Piece operands[3] = {0};
         for (uint32_t i = 0; i < arg->count; i++) operands[i] = arg_piece(express, &arg->item[i]);
         piece.text = op_text(job, arg->op, operands);
         piece.bind = bind_of(arg->op);

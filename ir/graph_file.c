@@ -147,10 +147,23 @@ static bool is_symbol(Poly size) {
            term->symbol[1] == IR_NO_SYMBOL;
 }
 
+/* K - Q rather than -Q + K. */
+static Poly positive_first(Job *job, Poly size) {
+    uint32_t first = 0;
+    while (first < size.count && size.terms[first].coefficient < 0) first++;
+    if (first == 0 || first == size.count) return size;
+    Term *terms = IR_NEW_ARRAY(job, Term, size.count);
+    memcpy(terms, size.terms, size.count * sizeof *terms);
+    memmove(terms + 1, terms, first * sizeof *terms);
+    terms[0] = size.terms[first];
+    return (Poly){size.count, terms};
+}
+
 const char *ir_file_size(const GraphFile *file, Poly size) {
     if (file->people && is_symbol(size) && size.terms->symbol[0] < file->graph->dims.count)
         return file->graph->dims.at[size.terms->symbol[0]].name;
     Text text = ir_text(file->job);
+    if (file->people) size = positive_first(file->job, size);
     ir_poly_print(&text, size, file->dims, file->graph->dims.count);
     return ir_text_string(&text);
 }
@@ -337,8 +350,20 @@ static void put_sizes_field(const GraphFile *file, Text *line, const char *key, 
         put_field(line, key, list);
 }
 
+/* Whether an output in place has the strides that reading takes from the input by itself. */
+static bool has_taken_strides(const GraphFile *file, const Tensor *tensor) {
+    bool overflow = false, contiguous = true;
+    Poly stride = ir_poly_int(file->job, 1);
+    for (uint32_t i = tensor->shape.rank; i-- > 0;) {
+        contiguous = contiguous && ir_poly_equal(tensor->stride[i], stride);
+        stride = ir_poly_mul(file->job, stride, tensor->shape.extent[i], &overflow);
+    }
+    return file->people && tensor->inplace != IR_NONE && !contiguous;
+}
+
 static void put_layout(const GraphFile *file, Text *line, const Tensor *tensor) {
-    if (!tensor->contiguous) put_sizes_field(file, line, "strides", tensor->stride, tensor->shape.rank);
+    if (!tensor->contiguous && !has_taken_strides(file, tensor))
+        put_sizes_field(file, line, "strides", tensor->stride, tensor->shape.rank);
     if (tensor->align) put_field(line, "align", ir_format(file->job, "%lld", (long long)tensor->align));
 }
 
@@ -362,12 +387,17 @@ static void put_inputs(const GraphFile *file) {
     ir_file_section(file, "inputs", &lines);
 }
 
+/* A truth: people leave the word as it is, since where one is expected nothing takes it for another. */
+static void put_truth(const GraphFile *file, Text *line, const char *key, const char *word) {
+    if (file->people)
+        ir_text_format(line, ", %s: %s", key, word);
+    else
+        put_field(line, key, word);
+}
+
 static const char *default_string(const GraphFile *file, const Tensor *tensor) {
-    switch (ir_dtype(tensor->dtype)->kind) {
-    case KIND_FLOAT: return ir_file_number(file, tensor->dtype, tensor->default_float, false);
-    case KIND_BOOL: return tensor->default_int ? "True" : "False";
-    case KIND_INT: break;
-    }
+    if (ir_dtype(tensor->dtype)->kind == KIND_FLOAT)
+        return ir_file_number(file, tensor->dtype, tensor->default_float, false);
     return ir_format(file->job, "%lld", (long long)tensor->default_int);
 }
 
@@ -380,7 +410,10 @@ static void put_scalars(const GraphFile *file) {
             ir_text_put(&line, default_string(file, tensor));
         } else {
             ir_text_format(&line, "{dtype: %s", ir_dtype(tensor->dtype)->name);
-            if (tensor->has_default) put_field(&line, "default", default_string(file, tensor));
+            if (tensor->has_default && tensor->dtype == DTYPE_BOOL)
+                put_truth(file, &line, "default", tensor->default_int ? "True" : "False");
+            else if (tensor->has_default)
+                put_field(&line, "default", default_string(file, tensor));
             ir_text_put(&line, "}");
         }
         ir_file_add(file, &lines, &line, NULL);
@@ -416,7 +449,7 @@ void ir_file_outputs(const GraphFile *file, const char *const *stored) {
                                                       : "";
             put_field(&line, "inplace", ir_format(file->job, "%s%s", input->name, items));
         }
-        if (tensor->accumulate) put_field(&line, "accumulate", file->people ? "true" : "True");
+        if (tensor->accumulate) put_truth(file, &line, "accumulate", file->people ? "true" : "True");
         if (!plain) ir_text_put(&line, "}");
         ir_file_add(file, &lines, &line, file->notes ? note_at(file->notes->outputs, i) : NULL);
     }
