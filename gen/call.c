@@ -232,7 +232,7 @@ Arg gen_expand_call(Front *front, const Call *call, Place place) {
 }
 
 /* The type of a composite is that of its formula, built in a graph that is thrown away. */
-static uint32_t add_composite(Front *front, Call *call, Place place) {
+uint32_t gen_add_composite(Front *front, Call *call, Place place) {
     Front scratch = *front;
     scratch.expand = true;
     scratch.graph = ir_graph_create(front->job, front->graph->name);
@@ -266,7 +266,10 @@ static Arg call_composite(Front *front, const Scope *scope, const Ast *ast, uint
     call->given = IR_NEW_ARRAY(front->job, bool, function->count);
     call->args = gen_bind_function(front, scope, ast, function, call->given);
     call->line = select_line(front, call, place);
-    if (!front->expand) return value_arg(add_composite(front, call, place), place);
+    if (!front->expand) {
+        uint32_t (*put)(Front *, Call *, Place) = front->put_call ? front->put_call : gen_add_composite;
+        return value_arg(put(front, call, place), place);
+    }
     Scope inner = {.caller = scope, .function = gen_composite(front, call->line), .args = call->args, .call = place};
     return inline_body(front, &inner);
 }

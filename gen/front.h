@@ -58,7 +58,8 @@ typedef struct Node {
     uint32_t next;           /* of needs, while the nodes are put in order */
 } Node;
 
-typedef struct Front {
+typedef struct Front Front;
+struct Front {
     Job *job;
     Graph *graph;
     const GenOptions *options;
@@ -70,9 +71,12 @@ typedef struct Front {
     IR_LIST(Node) nodes;
     Function **composites; /* parsed lines of composites.def, or NULL where none was needed yet */
     bool expand;           /* a composite's call becomes its formula */
+    /* What becomes of a composite's call while not expanding; NULL: an OP_COMPOSITE. owner is its own. */
+    uint32_t (*put_call)(Front *front, Call *call, Place place);
+    void *owner;
     uint32_t steps;
     uint32_t depth; /* of gen_build */
-} Front;
+};
 
 /* A body that is being inlined. Lines of composites.def have no places of their own: theirs is the call's. */
 typedef struct Scope {
@@ -143,6 +147,8 @@ Item *gen_build_items(Front *front, const Scope *scope, const Ast *index, const 
 /* Refuses extents and products of extents that are negative or reach 2^62. */
 void gen_check_shape(Front *front, const Shape *shape, Place place);
 Place gen_place(const Scope *scope, Place place);
+/* The call of a composite as one OP_COMPOSITE, typed by its formula. */
+uint32_t gen_add_composite(Front *front, Call *call, Place place);
 /* The formula of a composite for these arguments, in front->graph. */
 Arg gen_expand_call(Front *front, const Call *call, Place place);
 

@@ -118,6 +118,9 @@ uint32_t *gen_depths(Job *job, const Unit *unit, const int64_t *dims, const int6
 void gen_parse(Job *job, Unit *unit);
 void gen_expand(Job *job, Unit *unit);
 void gen_simplify(Job *job, Unit *unit);
+/* The same for any Graph. id: of each value of `from` the one that stands for it, IR_NONE where none is left;
+ * stands_for: the origin of that one, left or not. sizes: fixed dims become their numbers. */
+Graph *gen_simplified(Job *job, const Graph *from, bool sizes, uint32_t **id, uint32_t **stands_for);
 void gen_lower(Job *job, Unit *unit);
 void gen_axes(Job *job, Unit *unit);
 void gen_classify(Job *job, Unit *unit);

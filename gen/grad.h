@@ -36,8 +36,8 @@ typedef struct GradRead {
     Poly bytes; /* of the tensor, in the symbols of the graph's dims */
 } GradRead;
 
-typedef struct GradTensor { /* what PyTorch's autograd would keep for backward */
-    const char *name;       /* the node, the input or the operation that it comes from */
+typedef struct GradTensor {
+    const char *name; /* the node, the input or the operation that it comes from */
     Poly bytes;
 } GradTensor;
 
@@ -46,9 +46,9 @@ typedef struct Grad {
     Graph *backward, *forward;
     GraphNotes backward_notes, forward_notes;
     IR_LIST(GradRead) reads;
-    IR_LIST(GradTensor) autograd;
-    IR_LIST(const char *) recomputed; /* named values that the backward graph computes again */
-    Poly recompute_bytes;             /* what reading the operands of those moves beyond `reads` of full size */
+    IR_LIST(GradTensor) autograd; /* what PyTorch's autograd would keep */
+    IR_LIST(GradTensor)
+    recomputed; /* forward values that gradients use, computed again; bytes that saving would take */
 } Grad;
 
 /* Stops the job at the place of what cannot be done: an unknown name, an integer input, a gathered operand, a name that

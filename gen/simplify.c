@@ -1,10 +1,10 @@
 /* simplify: Graph -> a new Graph that says the same with less.
  *
- * needs   composites expanded
+ * needs   nothing; calls of composites are compared as calls
  * gives   constants folded in their value's own dtype, by ops whose error is half an ulp or none (gen/fold.c); one
  *         value for equal ones; x*1, x/1, x-0, x+(-0), casts, reshapes and indices that change nothing, and where with
- *         a constant condition gone; dead values gone, inputs and scalars kept. Names, places and origins stay
- * breaks  nothing. No rounding cast is moved or dropped, no x/s becomes x*(1/s), no x+0 becomes x (-0 + 0 is 0) */
+ *         a constant condition gone, and x**1; dead values gone, inputs and scalars kept. Names, places and origins
+ * stay breaks  nothing. No rounding cast is moved or dropped, no x/s becomes x*(1/s), no x+0 becomes x (-0 + 0 is 0) */
 #include "gen/fold.h"
 #include "gen/gen.h"
 
@@ -14,10 +14,10 @@ typedef struct Simplify {
     Job *job;
     const Graph *from;
     Graph *to;
-    uint32_t *id;      /* of from->values: the value of `to` that stands for it */
-    uint32_t *bucket;  /* hash -> the last value of `to` with it, or IR_NONE */
-    uint32_t *chained; /* of to->values: the one before it in its bucket */
-    const int64_t *fixed;
+    uint32_t *id;         /* of from->values: the value of `to` that stands for it */
+    uint32_t *bucket;     /* hash -> the last value of `to` with it, or IR_NONE */
+    uint32_t *chained;    /* of to->values: the one before it in its bucket */
+    const int64_t *fixed; /* NULL: sizes stay, whatever the dims are */
 } Simplify;
 
 #define BUCKETS 1024
@@ -45,7 +45,8 @@ static bool equal_values(const Value *a, const Value *b) {
     return a->op == b->op && a->dtype == b->dtype && a->arg_count == b->arg_count &&
            !memcmp(a->arg, b->arg, a->arg_count * sizeof *a->arg) && a->bits == b->bits && a->tensor == b->tensor &&
            a->reduction == b->reduction && a->dims == b->dims && a->keepdim == b->keepdim &&
-           ir_poly_equal(a->size, b->size) && equal_shapes(&a->shape, &b->shape) && equal_items(a, b);
+           ir_poly_equal(a->size, b->size) && equal_shapes(&a->shape, &b->shape) && equal_items(a, b) &&
+           (a->op != OP_COMPOSITE || ir_call_equal(a->call, b->call));
 }
 
 static uint32_t hash_value(const Value *value) {
@@ -88,7 +89,8 @@ static uint32_t neutral(const Graph *graph, const Value *value) {
     uint32_t a = value->arg[0], b = value->arg[1];
     switch (value->op) {
     case OP_MUL: return is_number(graph, b, 1) ? a : is_number(graph, a, 1) ? b : IR_NONE;
-    case OP_DIV: return is_number(graph, b, 1) ? a : IR_NONE;
+    case OP_DIV:
+    case OP_POW: return is_number(graph, b, 1) ? a : IR_NONE;
     case OP_SUB: return is_number(graph, b, 0.0) ? a : IR_NONE;
     case OP_ADD:
         if (is_float(value)) return is_number(graph, b, -0.0) ? a : is_number(graph, a, -0.0) ? b : IR_NONE;
@@ -138,19 +140,12 @@ static bool fold_size(Simplify *simplify, Value *value) {
 }
 
 static uint32_t simplify_value(Simplify *simplify, const Value *old) {
-    Value value = *old;
-    for (uint32_t i = 0; i < value.arg_count; i++) value.arg[i] = simplify->id[old->arg[i]];
+    Value value = ir_value_mapped(simplify->job, old, simplify->id);
     for (uint32_t i = value.arg_count; i < 3; i++) value.arg[i] = 0;
-    if (value.item_count) {
-        value.items = IR_NEW_ARRAY(simplify->job, Item, value.item_count);
-        memcpy(value.items, old->items, value.item_count * sizeof *value.items);
-        for (uint32_t i = 0; i < value.item_count; i++)
-            if (value.items[i].kind == ITEM_GATHER) value.items[i].index = simplify->id[value.items[i].index];
-    }
-    if (value.op == OP_SIZE)
-        fold_size(simplify, &value);
-    else
+    if (value.op != OP_SIZE)
         gen_fold(simplify->to, &value);
+    else if (simplify->fixed)
+        fold_size(simplify, &value);
     uint32_t same = same_as(simplify, &value);
     if (same == IR_NONE) return add(simplify, &value);
     Value *there = &simplify->to->values.at[same];
@@ -161,35 +156,30 @@ static uint32_t simplify_value(Simplify *simplify, const Value *old) {
 /* Values that no output needs go; inputs and scalars stay, in their order. */
 static void drop_dead(Simplify *simplify) {
     Graph *graph = simplify->to;
-    bool *live = IR_NEW_ARRAY(simplify->job, bool, graph->values.count + 1);
-    uint32_t *id = IR_NEW_ARRAY(simplify->job, uint32_t, graph->values.count + 1);
+    const uint32_t count = graph->values.count;
+    bool *live = IR_NEW_ARRAY(simplify->job, bool, count + 1);
+    uint32_t *id = IR_NEW_ARRAY(simplify->job, uint32_t, count + 1);
     for (uint32_t i = 0; i < graph->outputs.count; i++) live[graph->outputs.at[i].value] = true;
-    for (uint32_t i = graph->values.count; i-- > 0;) {
+    for (uint32_t i = count; i-- > 0;) {
         const Value *value = &graph->values.at[i];
         if (value->op == OP_INPUT || value->op == OP_SCALAR) live[i] = true;
-        for (uint32_t k = 0; k < value->arg_count && live[i]; k++) live[value->arg[k]] = true;
-        for (uint32_t k = 0; k < value->item_count && live[i]; k++)
-            if (value->items[k].kind == ITEM_GATHER) live[value->items[k].index] = true;
+        if (live[i]) ir_value_mark_args(value, live);
     }
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < graph->values.count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
+        id[i] = live[i] ? kept : IR_NONE;
         if (!live[i]) continue;
-        Value value = graph->values.at[i];
-        for (uint32_t k = 0; k < value.arg_count; k++) value.arg[k] = id[value.arg[k]];
-        for (uint32_t k = 0; k < value.item_count; k++)
-            if (value.items[k].kind == ITEM_GATHER) value.items[k].index = id[value.items[k].index];
-        id[i] = kept;
-        graph->values.at[kept++] = value;
+        graph->values.at[kept++] = ir_value_mapped(simplify->job, &graph->values.at[i], id);
     }
     graph->values.count = kept;
     for (uint32_t i = 0; i < graph->outputs.count; i++) graph->outputs.at[i].value = id[graph->outputs.at[i].value];
+    for (uint32_t i = 0; i < simplify->from->values.count; i++) simplify->id[i] = id[simplify->id[i]];
 }
 
-void gen_simplify(Job *job, Unit *unit) {
-    const Graph *from = unit->graph;
+Graph *gen_simplified(Job *job, const Graph *from, bool sizes, uint32_t **id, uint32_t **stands_for) {
     Simplify simplify = {.job = job, .from = from, .to = ir_graph_create(job, from->name)};
     uint32_t count = from->values.count;
-    simplify.fixed = ir_graph_fixed(job, from);
+    simplify.fixed = sizes ? ir_graph_fixed(job, from) : NULL;
     simplify.id = IR_NEW_ARRAY(job, uint32_t, count + 1);
     simplify.chained = IR_NEW_ARRAY(job, uint32_t, count + 1);
     simplify.bucket = IR_NEW_ARRAY(job, uint32_t, BUCKETS);
@@ -203,8 +193,14 @@ void gen_simplify(Job *job, Unit *unit) {
         *output = from->outputs.at[i];
         output->value = simplify.id[output->value];
     }
-    unit->stands_for = IR_NEW_ARRAY(job, uint32_t, count + 1);
-    for (uint32_t i = 0; i < count; i++) unit->stands_for[i] = simplify.to->values.at[simplify.id[i]].origin;
+    *stands_for = IR_NEW_ARRAY(job, uint32_t, count + 1);
+    for (uint32_t i = 0; i < count; i++) (*stands_for)[i] = simplify.to->values.at[simplify.id[i]].origin;
     drop_dead(&simplify);
-    unit->graph = simplify.to;
+    *id = simplify.id;
+    return simplify.to;
+}
+
+void gen_simplify(Job *job, Unit *unit) {
+    uint32_t *id;
+    unit->graph = gen_simplified(job, unit->graph, true, &id, &unit->stands_for);
 }

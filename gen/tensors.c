@@ -96,15 +96,8 @@ static void read_strides(Front *front, const Doc *doc, Tensor *tensor) {
 }
 
 static void set_contiguous(Front *front, Tensor *tensor) {
-    bool overflow = false;
-    Poly stride = ir_poly_int(front->job, 1);
-    for (uint32_t i = tensor->shape.rank; i-- > 0;) {
-        tensor->stride[i] = stride;
-        stride = ir_poly_mul(front->job, stride, tensor->shape.extent[i], &overflow);
-    }
-    if (overflow)
+    if (!ir_tensor_make_contiguous(front->job, tensor))
         ir_stop_at(front->job, STATUS_REJECTED, tensor->place, "extents and their products must stay below 2^62");
-    tensor->contiguous = true;
 }
 
 static int64_t read_align(Front *front, const Doc *doc) {

@@ -353,6 +353,46 @@ uint32_t ir_graph_reshape(Job *job, Graph *graph, uint32_t arg, const Shape *sha
     return id;
 }
 
+Value ir_value_mapped(Job *job, const Value *value, const uint32_t *map) {
+    Value copy = *value;
+    for (uint32_t i = 0; i < value->arg_count; i++) copy.arg[i] = map[value->arg[i]];
+    if (value->item_count) {
+        copy.items = IR_NEW_ARRAY(job, Item, value->item_count);
+        for (uint32_t i = 0; i < value->item_count; i++) {
+            copy.items[i] = value->items[i];
+            if (copy.items[i].kind == ITEM_GATHER) copy.items[i].index = map[copy.items[i].index];
+        }
+    }
+    if (value->op != OP_COMPOSITE) return copy;
+    copy.call = IR_NEW(job, Call);
+    *copy.call = *value->call;
+    copy.call->args = IR_NEW_ARRAY(job, Arg, value->call->count);
+    for (uint32_t i = 0; i < value->call->count; i++) {
+        copy.call->args[i] = value->call->args[i];
+        if (copy.call->args[i].kind == ARG_VALUE) copy.call->args[i].value = map[copy.call->args[i].value];
+    }
+    return copy;
+}
+
+bool ir_tensor_make_contiguous(Job *job, Tensor *tensor) {
+    bool overflow = false;
+    Poly stride = ir_poly_int(job, 1);
+    for (uint32_t i = tensor->shape.rank; i-- > 0;) {
+        tensor->stride[i] = stride;
+        stride = ir_poly_mul(job, stride, tensor->shape.extent[i], &overflow);
+    }
+    tensor->contiguous = true;
+    return !overflow;
+}
+
+void ir_value_mark_args(const Value *value, bool *marks) {
+    for (uint32_t i = 0; i < value->arg_count; i++) marks[value->arg[i]] = true;
+    for (uint32_t i = 0; i < value->item_count; i++)
+        if (value->items[i].kind == ITEM_GATHER) marks[value->items[i].index] = true;
+    for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
+        if (value->call->args[i].kind == ARG_VALUE) marks[value->call->args[i].value] = true;
+}
+
 /* ---- disjoint slices ---- */
 
 /* low <= high for every value of the dims? Any dims are at least 0, so a polynomial without negative coefficients is.

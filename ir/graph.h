@@ -135,10 +135,16 @@ uint32_t ir_graph_reshape(Job *job, Graph *graph, uint32_t arg, const Shape *sha
 /* The value of each fixed dim, -1 for any dims: what ir_poly_fold takes. */
 int64_t *ir_graph_fixed(Job *job, const Graph *graph);
 const char **ir_graph_dim_names(Job *job, const Graph *graph);
+/* Strides of a tensor without gaps, by its shape; false: beyond 2^62. */
+bool ir_tensor_make_contiguous(Job *job, Tensor *tensor);
 /* "bf16[M, N]" */
 void ir_print_type(Text *text, const Graph *graph, DType dtype, const Shape *shape);
 /* Broadcast shape of two; false where they do not meet. */
 bool ir_shape_broadcast(Job *job, const Shape *a, const Shape *b, Shape *result);
+/* The value with each id that it names put through a map: arguments, gather's indices, a call's operands. */
+Value ir_value_mapped(Job *job, const Value *value, const uint32_t *map);
+/* Sets marks[id] for each value that this one is computed from: arguments, gather's indices, a call's operands. */
+void ir_value_mark_args(const Value *value, bool *marks);
 /* Structure equal but for places, origins and names of inner values. */
 bool ir_graph_equal(const Graph *a, const Graph *b);
 

@@ -1,0 +1,108 @@
+/* What the parts of grad share: one graph that holds the forward values and, behind them, the gradients. */
+#ifndef GEN_GRAD_BUILD_H
+#define GEN_GRAD_BUILD_H
+
+#include "gen/front.h"
+#include "gen/grad.h"
+
+/* Statements of a derivative of the tables as far as they were built: names that the next ones see. */
+typedef struct Bindings {
+    const char **names;
+    Arg *args;
+    uint32_t count, capacity;
+} Bindings;
+
+/* A composite whose gradient its line of ir/composites.def gives. */
+typedef struct Derived {
+    uint32_t value;    /* the composite's */
+    const Call *call;  /* operands are values of the joint graph */
+    Bindings bindings; /* its parameters, then the line's values that need no gradient */
+    const char *owner; /* the node that it stands in, or NULL */
+} Derived;
+
+typedef struct Joint {
+    Job *job;
+    const Graph *from;
+    Front front; /* builds in `graph`, a composite by gen_grad_put_call */
+    Graph *graph;
+    uint32_t *of_from;    /* of each value of `from`: the one in `graph` */
+    IR_LIST(bool) active; /* of each forward value: a gradient flows through it to what was asked for */
+    bool *wanted;         /* of each input of `from` */
+    IR_LIST(Derived) derived;
+    uint32_t
+        *gradient; /* of each forward value: its gradient so far, whose dims of 1 may stand for whole ones; IR_NONE */
+    IR_LIST(const char *) taken; /* names that no other value may get */
+    const char *owner;           /* the node that is being copied, or NULL */
+    bool several;                /* composites whose values get names: those then begin with the owner's */
+    Place place;                 /* of the forward value at work: of all that is made for it */
+} Joint;
+
+/* Whether gradients flow through this forward value. */
+bool gen_grad_is_active(Joint *joint, uint32_t value);
+/* Whether they flow through a value, given whether they do through those before it. */
+bool gen_grad_flows(const Joint *joint, const Value *value, const bool *active);
+/* A name for a value that has none: `name`, or one made of it that is not taken. */
+void gen_grad_name(Joint *joint, uint32_t value, const char *owner, const char *name);
+
+/* Adds to the gradient of a forward value. `gradient` stands for a tensor of this shape, to which the value was
+ * broadcast: its dims that are missing or 1 there stand for whole ones. */
+void gen_grad_add(Joint *joint, uint32_t value, uint32_t gradient, const Shape *shape);
+/* The forward value's op: from its gradient to those of its operands. (gen/grad_ops.c) */
+void gen_grad_of_op(Joint *joint, uint32_t value, uint32_t gradient);
+
+/* gen/grad_shape.c */
+uint32_t gen_grad_apply(Joint *joint, Op op, uint32_t a, uint32_t b); /* b: IR_NONE for one operand */
+/* Dims of 1 put in before the first, up to this rank. */
+uint32_t gen_grad_raise(Joint *joint, uint32_t value, uint32_t rank);
+/* The dims of the mask, which are 1 or left out, put in (as dims of 1) or left out. */
+uint32_t gen_grad_keep_dims(Joint *joint, uint32_t value, uint32_t dims, uint32_t rank);
+uint32_t gen_grad_drop_dims(Joint *joint, uint32_t value, uint32_t dims);
+/* Summed where `to` was broadcast to `from`. */
+uint32_t gen_grad_sum_to(Joint *joint, uint32_t value, const Shape *from, const Shape *to);
+/* All its elements written out: the whole of this shape. */
+uint32_t gen_grad_spread(Joint *joint, uint32_t value, const Shape *to);
+bool gen_grad_is_one(Poly extent);
+bool gen_grad_same_shape(const Shape *a, const Shape *b);
+
+/* gen/grad_text.c: derivatives that the tables give as text. */
+/* The expression, with names bound; its values get the joint's place. */
+Arg gen_grad_build(Joint *joint, const char *text, const Bindings *bindings);
+/* gradient times the expression, IR_NONE where that is 0. Factors of 1, 1 / x and where() are not multiplied out. */
+uint32_t gen_grad_scale(Joint *joint, uint32_t gradient, const char *factor, const Bindings *bindings);
+void gen_grad_bind(Joint *joint, Bindings *bindings, const char *name, Arg arg);
+Arg gen_grad_value_arg(uint32_t value);
+
+/* gen/grad_composite.c */
+/* A line of ir/composites.def's derivative column. */
+typedef struct Statement {
+    const char *name, *text;
+    bool needs_gradient;
+} Statement;
+
+typedef struct Statements {
+    Statement *at;
+    uint32_t count, capacity;
+    bool gives_value; /* there is a y */
+} Statements;
+
+Statements gen_grad_read_line(Job *job, uint32_t line);
+bool gen_grad_is_result(const Statement *statement);        /* d_PARAM */
+bool gen_grad_has_word(const char *text, const char *word); /* by itself in an expression */
+/* A composite's call in the joint graph: its value. */
+uint32_t gen_grad_put_call(Front *front, Call *call, Place place);
+/* By the line of a composite; false: the value is none. */
+bool gen_grad_of_composite(Joint *joint, uint32_t value, uint32_t gradient);
+
+/* gen/grad_save.c: which values the backward graph reads of the forward one. */
+typedef struct Cut {
+    bool *read;   /* of each value of the joint graph: the backward graph has it as an input */
+    bool *needed; /* the backward graph has it at all */
+} Cut;
+Cut gen_grad_cut(Joint *joint, const GradOptions *options);
+bool *gen_grad_is_backward(Job *job, const Graph *joint, const Graph *from);
+
+/* gen/grad_graphs.c, gen/grad_autograd.c */
+void gen_grad_make_graphs(Joint *joint, const Cut *cut, Grad *grad);
+void gen_grad_list_autograd(Joint *joint, Grad *grad);
+
+#endif

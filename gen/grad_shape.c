@@ -1,0 +1,128 @@
+/* Shapes of gradients. In: values of the joint graph. Out: the same with dims put in, left out, summed or spread.
+ *
+ * A gradient may lack dims, or have 1, where what it belongs to is larger: it is then the same along them. So the
+ * gradient of a sum is not written out, and meets other operands by broadcasting. */
+#include "gen/grad_build.h"
+
+bool gen_grad_is_one(Poly extent) {
+    int64_t number;
+    return ir_poly_is_int(extent, &number) && number == 1;
+}
+
+bool gen_grad_same_shape(const Shape *a, const Shape *b) {
+    if (a->rank != b->rank) return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (!ir_poly_equal(a->extent[i], b->extent[i])) return false;
+    return true;
+}
+
+static Shape shape_of(const Joint *joint, uint32_t value) { return joint->graph->values.at[value].shape; }
+
+uint32_t gen_grad_apply(Joint *joint, Op op, uint32_t a, uint32_t b) {
+    const uint32_t args[3] = {a, b, 0};
+    return ir_graph_op(joint->job, joint->graph, op, args, joint->place);
+}
+
+static uint32_t add_index(Joint *joint, uint32_t value, const Item *items, uint32_t count) {
+    return ir_graph_index(joint->job, joint->graph, value, items, count, joint->place);
+}
+
+uint32_t gen_grad_raise(Joint *joint, uint32_t value, uint32_t rank) {
+    const Shape shape = shape_of(joint, value);
+    Item items[IR_MAX_RANK] = {{0}};
+    if (shape.rank >= rank) return value;
+    for (uint32_t i = 0; i < rank; i++) {
+        const bool is_new = i < rank - shape.rank;
+        items[i] = is_new ? (Item){.kind = ITEM_NEW_AXIS}
+                          : (Item){.kind = ITEM_RANGE, .stop = shape.extent[i - (rank - shape.rank)]};
+    }
+    return add_index(joint, value, items, rank);
+}
+
+uint32_t gen_grad_keep_dims(Joint *joint, uint32_t value, uint32_t dims, uint32_t rank) {
+    const Shape shape = shape_of(joint, value);
+    Item items[IR_MAX_RANK] = {{0}};
+    uint32_t from = 0;
+    if (!dims || shape.rank >= rank) return value;
+    for (uint32_t i = 0; i < rank; i++)
+        items[i] =
+            dims >> i & 1 ? (Item){.kind = ITEM_NEW_AXIS} : (Item){.kind = ITEM_RANGE, .stop = shape.extent[from++]};
+    IR_REQUIRE(joint->job, from == shape.rank);
+    return add_index(joint, value, items, rank);
+}
+
+/* A sum that keeps its dims, all of which go, is made again without them. */
+static uint32_t drop_of_sum(Joint *joint, uint32_t value, uint32_t dims) {
+    const Value sum = joint->graph->values.at[value];
+    if (sum.op != OP_REDUCE || !sum.keepdim || sum.dims != dims) return IR_NONE;
+    return ir_graph_reduce(joint->job, joint->graph, sum.reduction, sum.arg[0], dims, false, joint->place);
+}
+
+uint32_t gen_grad_drop_dims(Joint *joint, uint32_t value, uint32_t dims) {
+    const Shape shape = shape_of(joint, value);
+    Item items[IR_MAX_RANK] = {{0}};
+    if (!dims) return value;
+    const uint32_t again = drop_of_sum(joint, value, dims);
+    if (again != IR_NONE) return again;
+    for (uint32_t i = 0; i < shape.rank; i++)
+        items[i] = dims >> i & 1 ? (Item){.kind = ITEM_AT} : (Item){.kind = ITEM_RANGE, .stop = shape.extent[i]};
+    return add_index(joint, value, items, shape.rank);
+}
+
+static uint32_t size_value(Joint *joint, Poly size) {
+    const uint32_t id = ir_graph_add(joint->job, joint->graph, OP_SIZE, DTYPE_I64, joint->place);
+    joint->graph->values.at[id].size = size;
+    return id;
+}
+
+uint32_t gen_grad_sum_to(Joint *joint, uint32_t value, const Shape *from, const Shape *to) {
+    const uint32_t rank = from->rank, lead = rank - to->rank;
+    bool overflow = false;
+    uint32_t sum = 0, drop = 0;
+    Poly count = ir_poly_int(joint->job, 1); /* of equal elements that are added up */
+    const Shape own = shape_of(joint, value);
+    const uint32_t missing = rank - own.rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        const bool kept = i >= lead && !gen_grad_is_one(to->extent[i - lead]);
+        if (i < lead && i >= missing) drop |= 1u << (i - missing);
+        if (kept || gen_grad_is_one(from->extent[i])) continue;
+        if (i >= missing && !gen_grad_is_one(own.extent[i - missing]))
+            sum |= 1u << (i - missing);
+        else
+            count = ir_poly_mul(joint->job, count, from->extent[i], &overflow);
+    }
+    if (overflow) ir_stop_at(joint->job, STATUS_REJECTED, joint->place, "a size must stay below 2^62");
+    if (sum) value = ir_graph_reduce(joint->job, joint->graph, REDUCTION_ADD, value, sum, sum != drop, joint->place);
+    if (!sum || sum != drop) value = gen_grad_drop_dims(joint, value, drop);
+    return gen_grad_is_one(count) ? value : gen_grad_apply(joint, OP_MUL, value, size_value(joint, count));
+}
+
+/* arange(extent) >= 0 along dim i of `rank`: true everywhere, and as long as the dim. */
+static uint32_t whole_dim(Joint *joint, Poly extent, uint32_t i, uint32_t rank) {
+    const uint32_t id = ir_graph_add(joint->job, joint->graph, OP_IOTA, DTYPE_I64, joint->place);
+    Value *iota = &joint->graph->values.at[id];
+    iota->size = iota->shape.extent[0] = extent;
+    iota->shape.rank = 1;
+    const uint32_t zero = ir_graph_const(joint->job, joint->graph, DTYPE_I64, 0, 0, joint->place);
+    const uint32_t axis = gen_grad_keep_dims(joint, id, ((1u << (rank - i)) - 1) & ~1u, rank - i);
+    return gen_grad_apply(joint, OP_GE, axis, zero);
+}
+
+uint32_t gen_grad_spread(Joint *joint, uint32_t value, const Shape *to) {
+    const Shape own = shape_of(joint, value);
+    const uint32_t missing = to->rank - own.rank;
+    uint32_t everywhere = IR_NONE;
+    for (uint32_t i = 0; i < to->rank; i++) {
+        const bool whole = i >= missing && ir_poly_equal(own.extent[i - missing], to->extent[i]);
+        if (whole || (i < missing && gen_grad_is_one(to->extent[i]))) continue;
+        const uint32_t dim = whole_dim(joint, to->extent[i], i, to->rank);
+        everywhere = everywhere == IR_NONE ? dim : gen_grad_apply(joint, OP_AND, everywhere, dim);
+    }
+    if (everywhere != IR_NONE) {
+        const DType dtype = ir_compute_dtype(joint->graph->values.at[value].dtype);
+        const uint32_t zero = ir_graph_const(joint->job, joint->graph, dtype, 0, 0, joint->place);
+        const uint32_t args[3] = {everywhere, value, zero};
+        value = ir_graph_op(joint->job, joint->graph, OP_WHERE, args, joint->place);
+    }
+    return gen_grad_raise(joint, value, to->rank);
+}
