@@ -233,8 +233,9 @@ static void go_back(Joint *joint, const bool *taken) {
         const Value value = joint->graph->values.at[id];
         joint->place = value.place;
         joint->owner = value.name;
-        if (value.name && value.op != OP_INPUT)
-            gen_grad_name(joint, joint->gradient[id], NULL, ir_format(joint->job, "d_%s", value.name));
+        const char *name = value.name ? ir_format(joint->job, "d_%s", value.name) : NULL;
+        if (name && value.op != OP_INPUT && !is_taken(joint, name))
+            gen_grad_name(joint, joint->gradient[id], NULL, name);
         if (!gen_grad_of_composite(joint, id, joint->gradient[id])) gen_grad_of_op(joint, id, joint->gradient[id]);
     }
 }

@@ -138,7 +138,8 @@ static void of_index(Joint *joint, uint32_t id, uint32_t gradient) {
         const Item *item = &value.items[i];
         if (item->kind == ITEM_GATHER)
             ir_stop_at(joint->job, STATUS_REJECTED, value.place,
-                       "there is no gradient through a gathered operand: it would add up at the picked indices");
+                       "there is no gradient through a gathered operand, at whose elements it would add up: name the "
+                       "other inputs as those that gradients are wanted of");
         if (item->kind == ITEM_NEW_AXIS) added |= 1u << at;
         if (item->kind == ITEM_AT) single |= 1u << dim;
         dim += item->kind != ITEM_NEW_AXIS;

@@ -4,7 +4,8 @@
  * A least cut: of all sets of values from which the backward graph can compute the rest, one that moves the fewest
  * bytes. An input and an output cost their reading, any other value its writing, in its compute dtype, and its reading.
  * What a reduction gives is never computed again (its operands would be read for it), unless that is asked for; the
- * rest is. Among equal cuts the one nearest the gradients: rstd rather than the mean of squares.
+ * rest is. What is made of an input that the forward graph writes over is saved only where that is asked for: such a
+ * graph means to use less memory. Among equal cuts the one nearest the gradients: rstd rather than the mean of squares.
  *
  * Source: the min-cut partitioner of PyTorch's AOTAutograd has this form. Flow: Edmonds and Karp, "Theoretical
  * improvements in algorithmic efficiency for network flow problems", 1972. */
@@ -30,8 +31,10 @@ typedef struct Network {
     uint32_t *by; /* the edge by which the search came to each node */
     uint32_t *queue;
     uint32_t node_count;
-    bool *again;  /* asked to be computed again */
-    bool *stored; /* asked to be saved */
+    bool *again;   /* asked to be computed again */
+    bool *stored;  /* asked to be saved */
+    bool *moved;   /* some input is read for it: others cost nothing */
+    bool *fragile; /* made, element by element, of an input that the forward graph writes over */
 } Network;
 
 enum { SOURCE, SINK, FIRST };
@@ -90,8 +93,8 @@ static int64_t cost_of(const Network *network, uint32_t id) {
     if (network->again[id]) return ENDLESS;
     const int64_t there =
         output == IR_NONE ? ENDLESS : bytes_of(network, &value->shape, network->from->outputs.at[output].dtype);
+    if (network->fragile[id]) return there;
     if (value->op == OP_INPUT) {
-        if (written_over(network->from, value->tensor) != IR_NONE) return there;
         const int64_t own = bytes_of(network, &value->shape, value->dtype);
         return own < there ? own : there;
     }
@@ -125,18 +128,28 @@ static void add_operands(Network *network, uint32_t id, bool *marks) {
         if (marks[i]) add_edge(network, out_of(i), in_of(id), ENDLESS);
 }
 
+static void look_at_operands(Network *network, uint32_t id, const bool *marks) {
+    const Value *value = &network->graph->values.at[id];
+    const bool input = value->op == OP_INPUT;
+    network->moved[id] = input;
+    network->fragile[id] = input && written_over(network->from, value->tensor) != IR_NONE;
+    for (uint32_t k = 0; k < id; k++) {
+        if (!marks[k]) continue;
+        network->moved[id] |= network->moved[k];
+        network->fragile[id] |= network->fragile[k] && !is_reduction(value);
+    }
+}
+
 static void add_values(Network *network, const bool *sinks) {
     const Graph *graph = network->graph;
     bool *marks = IR_NEW_ARRAY(network->job, bool, graph->values.count + 1);
-    bool *moved = IR_NEW_ARRAY(network->job, bool, graph->values.count + 1); /* some input is read for it */
     for (uint32_t i = 0; i < graph->values.count; i++) {
         const Value *value = &graph->values.at[i];
         if (network->backward[i]) continue;
         memset(marks, 0, i * sizeof *marks);
         ir_value_mark_args(value, marks);
-        moved[i] = value->op == OP_INPUT;
-        for (uint32_t k = 0; k < i; k++) moved[i] = moved[i] || (marks[k] && moved[k]);
-        if (!moved[i]) continue;
+        look_at_operands(network, i, marks);
+        if (!network->moved[i]) continue;
         add_edge(network, in_of(i), out_of(i), cost_of(network, i));
         if (sinks[i]) add_edge(network, out_of(i), SINK, ENDLESS);
         if (value->op == OP_INPUT || (is_reduction(value) && !network->again[i]))
@@ -278,6 +291,8 @@ Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
     network.queue = IR_NEW_ARRAY(job, uint32_t, most);
     network.again = IR_NEW_ARRAY(job, bool, count + 1);
     network.stored = IR_NEW_ARRAY(job, bool, count + 1);
+    network.moved = IR_NEW_ARRAY(job, bool, count + 1);
+    network.fragile = IR_NEW_ARRAY(job, bool, count + 1);
     memset(network.first, 0xff, most * sizeof *network.first);
     network.backward = gen_grad_is_backward(job, joint->graph, joint->from);
     mark_named(joint, &options->save, "save", network.backward, network.stored);
@@ -289,7 +304,7 @@ Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
     for (uint32_t i = 0; i < count; i++) {
         const bool value = joint->graph->values.at[i].op == OP_INPUT && !network.backward[i];
         cut.read[i] = value || (network.by[out_of(i)] != IR_NONE && network.by[in_of(i)] == IR_NONE);
-        cut.read[i] = cut.read[i] && !network.backward[i];
+        cut.read[i] = cut.read[i] && !network.backward[i] && network.moved[i];
     }
     find_needed(joint, &cut);
     for (uint32_t i = 0; i < count; i++) {
