@@ -171,6 +171,16 @@ static bool is_same(const Graph *graph, uint32_t a, uint32_t b) {
                       x->arg[1] == y->arg[1]);
 }
 
+/* a + b, as a person writes it. */
+static uint32_t add_up(Joint *joint, uint32_t a, uint32_t b, DType dtype) {
+    const Value x = joint->graph->values.at[a], y = joint->graph->values.at[b];
+    if (is_same(joint->graph, a, b))
+        return gen_grad_apply(joint, OP_MUL, ir_graph_const(joint->job, joint->graph, dtype, 2, 2, joint->place), a);
+    if (y.op == OP_NEG) return gen_grad_apply(joint, OP_SUB, a, y.arg[0]);
+    if (x.op == OP_NEG) return gen_grad_apply(joint, OP_SUB, b, x.arg[0]);
+    return gen_grad_apply(joint, OP_ADD, a, b);
+}
+
 void gen_grad_add(Joint *joint, uint32_t id, uint32_t gradient, const Shape *shape) {
     if (!gen_grad_is_active(joint, id)) return;
     const Value value = joint->graph->values.at[id];
@@ -178,15 +188,7 @@ void gen_grad_add(Joint *joint, uint32_t id, uint32_t gradient, const Shape *sha
     const DType own = ir_compute_dtype(value.dtype), dtype = ir_compute_dtype(joint->graph->values.at[gradient].dtype);
     if (own == DTYPE_F32 && dtype == DTYPE_F64)
         gradient = ir_graph_cast(joint->job, joint->graph, gradient, DTYPE_F32, joint->place);
-    const uint32_t before = joint->gradient[id];
-    if (before == IR_NONE) {
-        joint->gradient[id] = gradient;
-    } else if (is_same(joint->graph, before, gradient)) {
-        const uint32_t two = ir_graph_const(joint->job, joint->graph, own, 2, 2, joint->place);
-        joint->gradient[id] = gen_grad_apply(joint, OP_MUL, two, before);
-    } else {
-        joint->gradient[id] = gen_grad_apply(joint, OP_ADD, before, gradient);
-    }
+    joint->gradient[id] = joint->gradient[id] == IR_NONE ? gradient : add_up(joint, joint->gradient[id], gradient, own);
 }
 
 /* A gradient's tensor: as what it belongs to, but without gaps. */

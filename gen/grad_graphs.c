@@ -127,7 +127,7 @@ static const char *free_name(Joint *joint, const char *base) {
 static const char *saved_name(Joint *joint, const Value *value) {
     if (value->op == OP_REDUCE) return free_name(joint, ir_reduction(value->reduction)->language);
     if (value->op == OP_COMPOSITE) return free_name(joint, value->call->callee);
-    return free_name(joint, "saved");
+    return free_name(joint, value->op < OP_PRIMITIVES ? ir_op_name(value->op) : "saved");
 }
 
 /* The forward output that holds a value, or IR_NONE; of several the one of the widest dtype. */

@@ -51,17 +51,30 @@ uint32_t gen_grad_keep_dims(Joint *joint, uint32_t value, uint32_t dims, uint32_
     return add_index(joint, value, items, rank);
 }
 
-/* A sum that keeps its dims, all of which go, is made again without them. */
+/* A sum that keeps its dims, all of which go now or went before, is made again without them. */
 static uint32_t drop_of_sum(Joint *joint, uint32_t value, uint32_t dims) {
-    const Value sum = joint->graph->values.at[value];
-    if (sum.op != OP_REDUCE || !sum.keepdim || sum.dims != dims) return IR_NONE;
-    return ir_graph_reduce(joint->job, joint->graph, sum.reduction, sum.arg[0], dims, false, joint->place);
+    const Graph *graph = joint->graph;
+    uint32_t gone = 0, dim = 0, at = 0;
+    const Value outer = graph->values.at[value];
+    const bool indexed = outer.op == OP_INDEX;
+    const Value sum = indexed ? graph->values.at[outer.arg[0]] : outer;
+    if (sum.op != OP_REDUCE || !sum.keepdim) return IR_NONE;
+    for (uint32_t i = 0; indexed && i < outer.item_count; i++, dim++) {
+        const bool drops = outer.items[i].kind == ITEM_AT;
+        if (!drops && outer.items[i].kind != ITEM_RANGE) return IR_NONE;
+        if (drops || dims >> at & 1) gone |= 1u << dim;
+        at += !drops;
+    }
+    if ((indexed ? gone : dims) != sum.dims) return IR_NONE;
+    return ir_graph_reduce(joint->job, joint->graph, sum.reduction, sum.arg[0], sum.dims, false, joint->place);
 }
 
 uint32_t gen_grad_drop_dims(Joint *joint, uint32_t value, uint32_t dims) {
     const Shape shape = shape_of(joint, value);
     Item items[IR_MAX_RANK] = {{0}};
+    const Value own = joint->graph->values.at[value];
     if (!dims) return value;
+    if (own.op == OP_NEG) return gen_grad_apply(joint, OP_NEG, gen_grad_drop_dims(joint, own.arg[0], dims), IR_NONE);
     const uint32_t again = drop_of_sum(joint, value, dims);
     if (again != IR_NONE) return again;
     for (uint32_t i = 0; i < shape.rank; i++)
@@ -73,6 +86,15 @@ static uint32_t size_value(Joint *joint, Poly size) {
     const uint32_t id = ir_graph_add(joint->job, joint->graph, OP_SIZE, DTYPE_I64, joint->place);
     joint->graph->values.at[id].size = size;
     return id;
+}
+
+/* The sum of -x as -sum(x), one negative a row. */
+static uint32_t sum_of(Joint *joint, uint32_t value, uint32_t dims, bool keepdim) {
+    const Value argument = joint->graph->values.at[value];
+    const bool negative = argument.op == OP_NEG;
+    value = ir_graph_reduce(joint->job, joint->graph, REDUCTION_ADD, negative ? argument.arg[0] : value, dims, keepdim,
+                            joint->place);
+    return negative ? gen_grad_apply(joint, OP_NEG, value, IR_NONE) : value;
 }
 
 uint32_t gen_grad_sum_to(Joint *joint, uint32_t value, const Shape *from, const Shape *to) {
@@ -92,7 +114,7 @@ uint32_t gen_grad_sum_to(Joint *joint, uint32_t value, const Shape *from, const 
             count = ir_poly_mul(joint->job, count, from->extent[i], &overflow);
     }
     if (overflow) ir_stop_at(joint->job, STATUS_REJECTED, joint->place, "a size must stay below 2^62");
-    if (sum) value = ir_graph_reduce(joint->job, joint->graph, REDUCTION_ADD, value, sum, sum != drop, joint->place);
+    if (sum) value = sum_of(joint, value, sum, sum != drop);
     if (!sum || sum != drop) value = gen_grad_drop_dims(joint, value, drop);
     return gen_grad_is_one(count) ? value : gen_grad_apply(joint, OP_MUL, value, size_value(joint, count));
 }
