@@ -234,7 +234,8 @@ const char *gen_guess_text(Job *job, const Prog *prog) {
     Text text = ir_text(job);
     const int64_t *dims = gen_guess_dims(job, prog);
     for (uint32_t i = 0; i < prog->dims.count; i++)
-        ir_text_format(&text, "%s%s=%lld", i ? ", " : "", prog->dims.at[i].name, (long long)dims[i]);
+        if (prog->dims.at[i].value < 0)
+            ir_text_format(&text, "%s%s=%lld", text.count ? ", " : "", prog->dims.at[i].name, (long long)dims[i]);
     return ir_text_string(&text);
 }
 

@@ -22,19 +22,24 @@ const char *gen_explain_number(Job *job, double number) {
     return ir_text_string(&text);
 }
 
-void gen_explain_size(const Explain *e, const char *key, Poly poly, const char *rest) {
+const char *gen_explain_bytes(const Explain *e, Poly poly) {
     const char *formula = gen_poly_text(e->job, e->prog, poly);
-    int64_t value = 0;
-    const bool known = gen_explain_value(e, poly, &value);
+    int64_t value;
+    if (ir_poly_is_int(poly, NULL) || !gen_explain_value(e, poly, &value)) return formula;
+    return ir_format(e->job, "%s = %lld", formula, (long long)value);
+}
+
+void gen_explain_json_bytes(const Explain *e, const char *key, Poly poly) {
+    int64_t value;
     gen_tell_open(e->tell, key, false);
-    gen_tell_json_text(e->tell, "formula", formula);
-    if (known) gen_tell_json_int(e->tell, "value", value);
+    gen_tell_json_text(e->tell, "formula", gen_poly_text(e->job, e->prog, poly));
+    if (gen_explain_value(e, poly, &value)) gen_tell_json_int(e->tell, "value", value);
     gen_tell_close(e->tell, false);
-    if (e->tell->json) return;
-    const bool number = ir_poly_is_int(poly, NULL) || !known;
-    gen_tell_text(e->tell, key,
-                  number ? ir_format(e->job, "%s%s", formula, rest)
-                         : ir_format(e->job, "%s = %lld%s", formula, (long long)value, rest));
+}
+
+void gen_explain_size(const Explain *e, const char *key, Poly poly, const char *rest) {
+    gen_explain_json_bytes(e, key, poly);
+    if (!e->tell->json) gen_tell_text(e->tell, key, ir_format(e->job, "%s%s", gen_explain_bytes(e, poly), rest));
 }
 
 static void tell_bytes(const Explain *e) {

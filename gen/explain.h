@@ -20,6 +20,10 @@ typedef struct Explain {
 bool gen_explain_value(const Explain *e, Poly poly, int64_t *value);
 /* "formula = value", then `rest`; a number alone where the formula is one. */
 void gen_explain_size(const Explain *e, const char *key, Poly poly, const char *rest);
+/* "formula = value", or what of it is known. */
+const char *gen_explain_bytes(const Explain *e, Poly poly);
+/* The same for programs alone: an object. */
+void gen_explain_json_bytes(const Explain *e, const char *key, Poly poly);
 /* Microseconds that so many bytes take at the target's copy rate. */
 double gen_explain_time(const Explain *e, int64_t bytes);
 const char *gen_explain_number(Job *job, double number); /* rounded to three digits */
