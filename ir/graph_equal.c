@@ -220,7 +220,7 @@ static Tensor translate_tensor(Translation *t, const Tensor *tensor, bool output
     Tensor copy = *tensor;
     translate_sizes(t, copy.shape.extent, copy.shape.rank);
     translate_sizes(t, copy.stride, copy.shape.rank);
-    if (output) copy.value = t->class_of[tensor->value];
+    copy.value = output ? t->class_of[tensor->value] : IR_NONE;
     if (tensor->inplace_items)
         copy.inplace_items = translate_items(t, tensor->inplace_items, tensor->inplace_item_count);
     return copy;
