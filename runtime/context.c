@@ -98,6 +98,11 @@ static void system_release(void *state, void *memory) {
     free(memory);
 }
 
+Allocator rt_allocator(void *(*alloc)(void *state, size_t bytes), void (*release)(void *state, void *memory),
+                       void *state) {
+    return (Allocator){alloc ? alloc : system_alloc, release ? release : system_release, state};
+}
+
 typedef struct Opening {
     ng_context *context;
     const ng_context_options *options;
@@ -201,8 +206,7 @@ ng_status ng_context_create(const ng_context_options *options, ng_context **cont
         rt_why(why, "alloc and release go together");
         return NG_USAGE;
     }
-    Allocator allocator = {own.alloc ? own.alloc : system_alloc, own.release ? own.release : system_release,
-                           own.allocator_state};
+    Allocator allocator = rt_allocator(own.alloc, own.release, own.allocator_state);
     ng_context *made = allocator.alloc(allocator.state, sizeof *made);
     if (!made) {
         rt_why(why, "out of memory");

@@ -48,6 +48,12 @@ void rt_program_take_facts(const ng_program *program, const char *cubin, size_t 
 /* Copies what the caller's struct has room for; both begin with their size in bytes. false: size is no size. */
 bool rt_struct_in(void *own, size_t own_bytes, const void *callers);
 bool rt_struct_out(void *callers, const void *own, size_t own_bytes);
+/* The passes' options: settings are copied; target and after are the caller's to set. (runtime/program.c) */
+GenOptions rt_compile_options(Job *job, const ng_compile_options *from);
+const char *rt_options_wrong(const ng_compile_options *options); /* what is, of the lists of settings; NULL: nothing */
+/* malloc and free where alloc is NULL. (runtime/context.c) */
+Allocator rt_allocator(void *(*alloc)(void *state, size_t bytes), void (*release)(void *state, void *memory),
+                       void *state);
 /* STATUS and ng_status are the same numbers. */
 static inline ng_status rt_status(Status status) { return (ng_status)status; }
 /* A text of printf's form, made by malloc, into *why; nothing where why is NULL. */

@@ -293,6 +293,42 @@ typedef struct ng_bench_report {
 NG_API ng_status ng_bench(ng_program *const *programs, uint32_t count, const ng_args *args,
                           const ng_bench_options *options, ng_bench_report *report, ng_text *why);
 
+/* ---- gradients ---- */
+
+typedef struct ng_grad_options {
+    size_t size;
+    const char *name;          /* of the graph's text in messages; default "graph" */
+    const ng_setting *defines; /* of the forward graph, as -D: they go into both texts */
+    size_t define_count;
+    const ng_setting *hints; /* as --hint */
+    size_t hint_count;
+    const ng_setting *fixes; /* as --fix */
+    size_t fix_count;
+    int warnings_are_errors;
+    const char *save;      /* nodes that the forward graph stores for the backward one, whatever that costs */
+    const char *recompute; /* nodes that the backward graph computes again */
+    int verify;            /* read both texts back and compare: a difference is NG_INTERNAL */
+    /* NULL: not wanted. What the backward graph reads, saves and computes again, in bytes, and what PyTorch's autograd
+     * would keep: for people, and as one JSON object. */
+    ng_text *explain, *explain_json;
+    /* NULL: malloc and free, as in ng_context_options. Texts for the caller are not taken here. */
+    void *(*alloc)(void *state, size_t bytes);
+    void (*release)(void *state, void *memory);
+    void *allocator_state;
+} ng_grad_options;
+
+/* The backward graph of a forward one, and the forward one extended by what it must store for it, both as graph files,
+ * which ng_compile takes. Gradients are named d_NAME: those of outputs are inputs of the backward graph, those of
+ * inputs its outputs; each has the dtype of what it is the gradient of. All that the backward graph reads else is an
+ * input or an output of the forward one, under its name there.
+ * wrt: inputs, of: outputs, save, recompute: nodes, as names divided by commas. NULL: every float input that a float
+ * output depends on; every float output; what moves the fewest bytes. options, backward, forward may be NULL. Needs no
+ * context; may be called from several threads. Warnings too come back through `why`, with NG_OK.
+ * NG_USAGE: a name that is none, or not of the kind that is asked for. NG_REJECTED: the graph is not legal, or has no
+ * such gradient. No text is made then. */
+NG_API ng_status ng_grad(const char *graph, size_t count, const char *wrt, const char *of,
+                         const ng_grad_options *options, ng_text *backward, ng_text *forward, ng_text *why);
+
 /* ---- looking inside ---- */
 
 typedef enum ng_text_kind {

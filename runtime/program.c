@@ -68,8 +68,7 @@ static void pass_done(void *state, Job *job, const Unit *unit, uint32_t pass) {
     compiling->pass_start = time;
 }
 
-static GenOptions copy_options(Job *job, Compiling *compiling) {
-    const ng_compile_options *from = compiling->options;
+GenOptions rt_compile_options(Job *job, const ng_compile_options *from) {
     return (GenOptions){.defines = copy_settings(job, from->defines, from->define_count),
                         .define_count = (uint32_t)from->define_count,
                         .hints = copy_settings(job, from->hints, from->hint_count),
@@ -78,12 +77,9 @@ static GenOptions copy_options(Job *job, Compiling *compiling) {
                         .fix_count = (uint32_t)from->fix_count,
                         .sets = copy_settings(job, from->sets, from->set_count),
                         .set_count = (uint32_t)from->set_count,
-                        .target = &compiling->program->context->target,
                         .verify = from->verify != 0,
                         .batch_invariant = from->batch_invariant != 0,
-                        .warnings_are_errors = from->warnings_are_errors != 0,
-                        .after = pass_done,
-                        .after_state = compiling};
+                        .warnings_are_errors = from->warnings_are_errors != 0};
 }
 
 static uint32_t last_pass(Job *job, const char *name) {
@@ -118,7 +114,10 @@ static void compile_work(Job *job, void *state) {
     program->name = ir_copy_text(job, name, strlen(name));
     program->microseconds = IR_NEW_ARRAY(job, uint64_t, gen_pass_count);
     program->last = last_pass(job, compiling->options->last_pass);
-    GenOptions options = copy_options(job, compiling);
+    GenOptions options = rt_compile_options(job, compiling->options);
+    options.target = &program->context->target;
+    options.after = pass_done;
+    options.after_state = compiling;
     compiling->pass_start = rt_now();
     gen_run(job, &program->unit, program->name, text, compiling->count, &options, program->last);
     program->unit.options.after = NULL;
@@ -216,7 +215,7 @@ void ng_program_free(ng_program *program) {
     if (program) drop_program(program, false);
 }
 
-static const char *wrong_options(const ng_compile_options *options) {
+const char *rt_options_wrong(const ng_compile_options *options) {
     struct {
         const ng_setting *settings;
         size_t count;
@@ -267,7 +266,7 @@ ng_status ng_compile(ng_context *context, const char *graph, size_t count, const
         rt_why(why, "the options' size is not set");
         return NG_USAGE;
     }
-    const char *wrong = wrong_options(&own);
+    const char *wrong = rt_options_wrong(&own);
     if (wrong) {
         rt_why(why, "%s", wrong);
         return NG_USAGE;

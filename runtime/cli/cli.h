@@ -75,14 +75,18 @@ const char *cli_value(const Cli *cli, OptionId id); /* of its last use, or NULL 
 /* The integer given, or `otherwise`; cli_fail with 2 where it is none within the limits. */
 int64_t cli_int(Cli *cli, OptionId id, int64_t least, int64_t most, int64_t otherwise);
 double cli_number(Cli *cli, OptionId id, double otherwise);
+/* The lists of all uses, as one; to be freed. NULL: none was given. */
+char *cli_joined(const Cli *cli, OptionId id);
 /* NAME=VALUE pairs of all uses, in order; *count of them. */
 ng_setting *cli_settings(Cli *cli, OptionId id, size_t *count);
+void cli_free_settings(const ng_setting *settings, size_t count);
 
 /* output.c */
 _Noreturn void cli_fail(Cli *cli, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* A status of the library with its words, which are freed. */
 void cli_tell_why(Cli *cli, ng_status status, const ng_text *why); /* the same words, and goes on */
 _Noreturn void cli_fail_why(Cli *cli, ng_status status, ng_text *why);
+void cli_warnings(Cli *cli, ng_text *words); /* that came with NG_OK; freed */
 void cli_note(Cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_diagnose(Cli *cli, const char *text, size_t count); /* onto standard error, coloured on a terminal */
 _Noreturn void cli_finish(Cli *cli, int status);             /* writes what was gathered and exits */
@@ -93,7 +97,13 @@ typedef struct Piece {
 } Piece;
 /* Whether two paths, of files that may not be there yet, name one regular file. */
 bool cli_same_file(const char *a, const char *b);
-/* Beside it, synced, renamed: there is the old file or the whole new one. "-": standard output, at the end. */
+typedef struct FileOut {
+    const char *path; /* "-": standard output, at the end */
+    const Piece *pieces;
+    size_t count;
+} FileOut;
+/* Each beside its place and synced, then all renamed: what cannot be written leaves every old file as it was. */
+void cli_write_files(Cli *cli, const FileOut *files, size_t count);
 void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t count);
 
 /* graph.c: what every verb with a GRAPH begins with */
@@ -105,6 +115,9 @@ typedef struct Opened {
     size_t count;
 } Opened;
 ng_context *cli_context(Cli *cli, bool launches);
+/* The text of the operand, and what messages call it. */
+char *cli_read_graph(Cli *cli, size_t *count);
+const char *cli_graph_name(const Cli *cli);
 int cli_arch(Cli *cli); /* of --arch; 0: not given */
 /* Compiles the operand up to a pass (NULL: all). Warnings go to standard error, times of passes where asked. */
 Opened cli_open(Cli *cli, ng_context *context, const char *last_pass);
@@ -112,6 +125,8 @@ Opened cli_open(Cli *cli, ng_context *context, const char *last_pass);
  * instead; returns the status of the first, with its words in *why. */
 ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
                   ng_text *why);
+/* Compiles a graph that the command made: -D, --hint and --fix went into it. */
+Opened cli_open_made(Cli *cli, ng_context *context, const ng_text *graph, const char *name, const char *last_pass);
 /* Compiles the same graph with the same options and one --set more, to be freed; a failure is the caller's to tell. */
 ng_status cli_vary(Cli *cli, const Opened *opened, const char *knob, const char *value, ng_program **program,
                    ng_text *why);
@@ -122,10 +137,28 @@ ng_arg cli_arg(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index)
 void cli_show(Cli *cli, const char *name, const char *bytes, size_t count);
 
 /* texts.c */
+/* A text that a verb makes: onto a file, or to standard output or into the JSON value. */
+typedef struct Result {
+    const char *name; /* in the JSON value, which has the path where there is one */
+    const char *path; /* NULL: none */
+    const ng_text *text;
+} Result;
+void cli_deliver(Cli *cli, const Result *results, size_t count);
+/* Of a verb that writes to -o and, where it is given, to a second file: refuses paths that are one, or the graph.
+ * what: goes to -o. */
+void cli_check_paths(Cli *cli, OptionId second, const char *what);
+/* Facts of a planned graph: words, or the same as members of the JSON value. */
+void cli_show_facts(Cli *cli, const Opened *opened, ng_text_kind words, ng_text_kind json);
+/* The members of a JSON object become those of another. */
+void cli_add_members(Cli *cli, cJSON *to, const char *json);
 /* The lines of a list under a title. */
 void cli_show_list(Cli *cli, ng_list_kind kind, const char *title);
 /* The names in a list of the library (the part of each line before its tab); *count of them. */
 char **cli_list_names(ng_list_kind kind, size_t *count);
+
+/* grad.c: explain of the backward graph */
+bool cli_wants_grad(const Cli *cli);
+int cli_explain_grad(Cli *cli);
 
 /* the verbs */
 #define VERB(id, name, operands, fewest, most, function, ...) int function(Cli *cli);

@@ -98,12 +98,19 @@ static void refuse_binary(Cli *cli, const char *path, const char *bytes, size_t 
              cli->verb->run == cli_run ? ", and tensors come by --inputs=FILE" : "");
 }
 
+char *cli_read_graph(Cli *cli, size_t *count) {
+    char *text = cli_read_file(cli, cli->operands[0], MAX_GRAPH, count);
+    refuse_binary(cli, cli->operands[0], text, *count);
+    return text;
+}
+
+const char *cli_graph_name(const Cli *cli) { return strcmp(cli->operands[0], "-") ? cli->operands[0] : "<stdin>"; }
+
 /* The options of the command line as the library takes them; `sets` has room for one more. */
 static ng_compile_options compile_options(Cli *cli, const char *last_pass) {
-    const char *path = cli->operands[0];
     ng_compile_options options = {
         .size = sizeof options,
-        .name = strcmp(path, "-") ? path : "<stdin>",
+        .name = cli_graph_name(cli),
         .verify = cli_has(cli, OPTION_VERIFY),
         .batch_invariant = cli_has(cli, OPTION_BATCH_INVARIANT),
         .warnings_are_errors = cli_has(cli, OPTION_WERROR),
@@ -116,24 +123,25 @@ static ng_compile_options compile_options(Cli *cli, const char *last_pass) {
     return options;
 }
 
-static void free_settings(const ng_setting *settings, size_t count) {
-    for (size_t k = 0; k < count; k++) free((char *)(uintptr_t)settings[k].name);
-    free((ng_setting *)(uintptr_t)settings);
+static void free_options(ng_compile_options *options) {
+    cli_free_settings(options->defines, options->define_count);
+    cli_free_settings(options->hints, options->hint_count);
+    cli_free_settings(options->fixes, options->fix_count);
+    cli_free_settings(options->sets, options->set_count);
 }
 
-static void free_options(ng_compile_options *options) {
-    free_settings(options->defines, options->define_count);
-    free_settings(options->hints, options->hint_count);
-    free_settings(options->fixes, options->fix_count);
-    free_settings(options->sets, options->set_count);
+/* What every compile ends with: its failure or its warnings, and the times. */
+static void compiled(Cli *cli, Opened *opened, ng_status status, ng_text *words) {
+    if (status != NG_OK) cli_fail_why(cli, status, words);
+    cli_warnings(cli, words);
+    ng_program_query(opened->program, &opened->facts);
+    if (cli_has(cli, OPTION_TIME_PASSES)) show_times(cli, opened);
 }
 
 ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
                   ng_text *why) {
-    const char *path = cli->operands[0];
     *opened = (Opened){.context = context, .facts = {.size = sizeof opened->facts}};
-    opened->text = cli_read_file(cli, path, MAX_GRAPH, &opened->count);
-    refuse_binary(cli, path, opened->text, opened->count);
+    opened->text = cli_read_graph(cli, &opened->count);
     ng_compile_options options = compile_options(cli, last_pass);
     ng_text words = {0};
     ng_status first = ng_compile(context, opened->text, opened->count, &options, &opened->program, &words),
@@ -144,16 +152,21 @@ ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const ch
         options.last_pass = else_pass;
         status = ng_compile(context, opened->text, opened->count, &options, &opened->program, &words);
     }
-    if (status != NG_OK) cli_fail_why(cli, status, &words);
-    if (words.count) {
-        cli_diagnose(cli, words.bytes, words.count);
-        if (cli->json) cJSON_AddStringToObject(cli->json, "warnings", words.bytes);
-    }
-    ng_text_free(&words);
+    compiled(cli, opened, status, &words);
     free_options(&options);
-    ng_program_query(opened->program, &opened->facts);
-    if (cli_has(cli, OPTION_TIME_PASSES)) show_times(cli, opened);
     return first;
+}
+
+Opened cli_open_made(Cli *cli, ng_context *context, const ng_text *graph, const char *name, const char *last_pass) {
+    Opened opened = {.context = context, .facts = {.size = sizeof opened.facts}};
+    ng_compile_options options = compile_options(cli, last_pass), made = options;
+    made.name = name;
+    made.define_count = made.hint_count = made.fix_count = 0;
+    ng_text words = {0};
+    const ng_status status = ng_compile(context, graph->bytes, graph->count, &made, &opened.program, &words);
+    compiled(cli, &opened, status, &words);
+    free_options(&options);
+    return opened;
 }
 
 ng_status cli_vary(Cli *cli, const Opened *opened, const char *knob, const char *value, ng_program **program,

@@ -7,8 +7,8 @@
 
 #define FOR(id) (1u << VERB_##id)
 #define FOR_GRAPHS                                                                                                     \
-    (FOR(CHECK) | FOR(GEN) | FOR(IR) | FOR(EXPLAIN) | FOR(GRAD) | FOR(COMPILE) | FOR(RUN) | FOR(TUNE) | FOR(BENCH) |   \
-     FOR(KNOBS))
+    (FOR(CHECK) | FOR(GEN) | FOR(IR) | FOR(EXPLAIN) | FOR(COMPILE) | FOR(RUN) | FOR(TUNE) | FOR(BENCH) | FOR(KNOBS))
+#define FOR_GRAD (FOR(GRAD) | FOR(EXPLAIN))
 #define FOR_ALL ((1u << VERB_COUNT) - 1)
 
 const Verb cli_verbs[VERB_COUNT] = {
@@ -227,4 +227,19 @@ ng_setting *cli_settings(Cli *cli, OptionId id, size_t *count) {
         settings[(*count)++] = (ng_setting){name, equals + 1};
     }
     return settings;
+}
+
+void cli_free_settings(const ng_setting *settings, size_t count) {
+    for (size_t k = 0; k < count; k++) free((char *)(uintptr_t)settings[k].name);
+    free((ng_setting *)(uintptr_t)settings);
+}
+
+char *cli_joined(const Cli *cli, OptionId id) {
+    Buf list = {0};
+    for (size_t i = 0; i < cli->use_count; i++) {
+        if (cli->uses[i].id != id) continue;
+        if (list.bytes) buf_put(&list, ",");
+        buf_put(&list, cli->uses[i].value);
+    }
+    return list.bytes;
 }

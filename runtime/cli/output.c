@@ -163,6 +163,14 @@ void cli_fail_why(Cli *cli, ng_status status, ng_text *why) {
     leave(cli, (int)status);
 }
 
+void cli_warnings(Cli *cli, ng_text *words) {
+    if (words->count) {
+        cli_diagnose(cli, words->bytes, words->count);
+        if (cli->json) cJSON_AddStringToObject(cli->json, "warnings", words->bytes);
+    }
+    ng_text_free(words);
+}
+
 char *cli_read_file(Cli *cli, const char *path, size_t limit, size_t *count) {
     bool standard = !strcmp(path, "-");
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -204,9 +212,16 @@ static bool is_special(const char *path) {
     return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
 }
 
-static _Noreturn void fail_write(Cli *cli, const char *path, const char *beside) {
+/* A file on its way. */
+typedef struct Part {
+    char *target; /* its path through its links, so that they stay; NULL: written through */
+    Buf beside;   /* the new file's name until it is renamed; empty: there is none */
+} Part;
+
+static _Noreturn void fail_write(Cli *cli, const char *path, const Part *parts, size_t count) {
     int error = errno;
-    if (beside) unlink(beside);
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].beside.count) unlink(parts[i].beside.bytes);
     cli_fail(cli, NG_SYSTEM, "%s: %s", path, strerror(error));
 }
 
@@ -238,31 +253,53 @@ static int create_beside(const char *target, Buf *name) {
     return fd;
 }
 
-void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t count) {
-    if (!strcmp(path, "-")) {
-        for (size_t i = 0; i < count; i++) buf_bytes(&cli->out, pieces[i].bytes, pieces[i].count);
-        return;
+/* Writes the file beside its place, or through; false with errno. */
+static bool write_part(Part *part, const FileOut *file) {
+    const bool special = is_special(file->path);
+    if (!special) part->target = realpath(file->path, NULL);
+    if (!special && !part->target) part->target = cli_copy(file->path);
+    int fd = special ? open(file->path, O_WRONLY | O_CLOEXEC) : create_beside(part->target, &part->beside);
+    if (fd < 0) {
+        part->beside.count = 0; /* a name that was only tried */
+        return false;
     }
-    /* an interrupt waits until the file is there or the part is gone */
+    bool whole = true;
+    for (size_t i = 0; i < file->count && whole; i++)
+        whole = write_all(fd, file->pieces[i].bytes, file->pieces[i].count);
+    if (whole && !special) whole = fsync(fd) == 0;
+    const int error = errno;
+    const bool closed = close(fd) == 0;
+    if (!whole) errno = error;
+    return whole && closed;
+}
+
+void cli_write_files(Cli *cli, const FileOut *files, size_t count) {
+    Part *parts = cli_alloc(count + 1, sizeof *parts);
+    /* an interrupt waits until the files are there or the parts are gone */
     sigset_t before;
     block_stops(&before);
-    bool special = is_special(path);
-    char *target = special ? NULL : realpath(path, NULL); /* through a link, so that the link stays */
-    if (!target) target = cli_copy(path);
-    Buf beside = {0};
-    int fd = special ? open(path, O_WRONLY | O_CLOEXEC) : create_beside(target, &beside);
-    if (fd < 0) fail_write(cli, path, NULL);
-    const char *part = special ? NULL : beside.bytes;
     for (size_t i = 0; i < count; i++) {
-        if (!write_all(fd, pieces[i].bytes, pieces[i].count)) fail_write(cli, path, part);
+        if (!strcmp(files[i].path, "-")) {
+            for (size_t k = 0; k < files[i].count; k++)
+                buf_bytes(&cli->out, files[i].pieces[k].bytes, files[i].pieces[k].count);
+        } else if (!write_part(&parts[i], &files[i])) {
+            fail_write(cli, files[i].path, parts, count);
+        }
     }
-    if (!special && fsync(fd) != 0) fail_write(cli, path, part);
-    if (close(fd) != 0) fail_write(cli, path, part);
-    if (!special) {
-        if (rename(part, target) != 0) fail_write(cli, path, part);
-        sync_folder(target);
+    for (size_t i = 0; i < count; i++) {
+        if (!parts[i].beside.count) continue;
+        if (rename(parts[i].beside.bytes, parts[i].target) != 0) fail_write(cli, files[i].path, parts, count);
+        parts[i].beside.count = 0;
+        sync_folder(parts[i].target);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    free(beside.bytes);
-    free(target);
+    for (size_t i = 0; i < count; i++) {
+        free(parts[i].beside.bytes);
+        free(parts[i].target);
+    }
+    free(parts);
+}
+
+void cli_write_file(Cli *cli, const char *path, const Piece *pieces, size_t count) {
+    cli_write_files(cli, &(FileOut){path, pieces, count}, 1);
 }

@@ -5,34 +5,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Onto a file, or shown. */
-static void deliver(Cli *cli, const char *name, const char *path, const ng_text *text) {
-    if (path && (strcmp(path, "-") != 0 || !cli->json)) {
-        cli_write_file(cli, path, &(Piece){text->bytes, text->count}, 1);
-        if (cli->json) cJSON_AddStringToObject(cli->json, name, path);
-    } else {
-        cli_show(cli, name, text->bytes, text->count);
+void cli_deliver(Cli *cli, const Result *results, size_t count) {
+    FileOut *files = cli_alloc(count + 1, sizeof *files);
+    Piece *pieces = cli_alloc(count + 1, sizeof *pieces);
+    size_t file_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const Result *result = &results[i];
+        const bool file = result->path && (strcmp(result->path, "-") != 0 || !cli->json);
+        if (!file) {
+            cli_show(cli, result->name, result->text->bytes, result->text->count);
+            continue;
+        }
+        pieces[file_count] = (Piece){result->text->bytes, result->text->count};
+        files[file_count] = (FileOut){result->path, &pieces[file_count], 1};
+        file_count++;
+        if (cli->json) cJSON_AddStringToObject(cli->json, result->name, result->path);
     }
+    cli_write_files(cli, files, file_count);
+    free(files);
+    free(pieces);
+}
+
+void cli_check_paths(Cli *cli, OptionId second, const char *what) {
+    const char *path = cli_value(cli, OPTION_OUTPUT), *other = cli_value(cli, second), *graph = cli->operands[0];
+    const char *spelling = cli_options[second].spelling;
+    if (other && !strcmp(other, "-") && (!path || !strcmp(path, "-")))
+        cli_fail(cli, NG_USAGE, "%s=- and %s cannot both go to standard output; give -o FILE", spelling, what);
+    if (other && path && cli_same_file(other, path))
+        cli_fail(cli, NG_USAGE, "-o %s and %s=%s are one file: each needs its own", path, spelling, other);
+    if (path && cli_same_file(path, graph)) cli_fail(cli, NG_USAGE, "-o %s would overwrite the graph", path);
+    if (other && cli_same_file(other, graph))
+        cli_fail(cli, NG_USAGE, "%s=%s would overwrite the graph", spelling, other);
 }
 
 int cli_gen(Cli *cli) {
-    const char *path = cli_value(cli, OPTION_OUTPUT), *header = cli_value(cli, OPTION_HEADER);
-    if (header && !strcmp(header, "-") && (!path || !strcmp(path, "-")))
-        cli_fail(cli, NG_USAGE, "--header=- and the kernels cannot both go to standard output; give -o FILE");
-    if (header && path && cli_same_file(header, path))
-        cli_fail(cli, NG_USAGE, "-o %s and --header=%s are one file: each needs its own", path, header);
-    const char *graph = cli->operands[0];
-    if (path && cli_same_file(path, graph)) cli_fail(cli, NG_USAGE, "-o %s would overwrite the graph", path);
-    if (header && cli_same_file(header, graph))
-        cli_fail(cli, NG_USAGE, "--header=%s would overwrite the graph", header);
+    const char *header = cli_value(cli, OPTION_HEADER);
+    cli_check_paths(cli, OPTION_HEADER, "the kernels");
     Opened opened = cli_open(cli, cli_context(cli, false), NULL);
-    ng_text source = cli_text(cli, &opened, NG_TEXT_CUDA, NULL);
-    if (header) {
-        ng_text text = cli_text(cli, &opened, NG_TEXT_HEADER, NULL);
-        deliver(cli, "header", header, &text);
-        ng_text_free(&text);
-    }
-    deliver(cli, "cuda", path, &source);
+    ng_text source = cli_text(cli, &opened, NG_TEXT_CUDA, NULL), declared = {0};
+    if (header) declared = cli_text(cli, &opened, NG_TEXT_HEADER, NULL);
+    const Result results[] = {{"cuda", cli_value(cli, OPTION_OUTPUT), &source}, {"header", header, &declared}};
+    cli_deliver(cli, results, header ? 2 : 1);
+    ng_text_free(&declared);
     ng_text_free(&source);
     cli_close(&opened);
     return NG_OK;
@@ -131,27 +145,35 @@ int cli_ir(Cli *cli) {
     return NG_OK;
 }
 
-/* Facts of a planned graph: words, or the same as members of the JSON value. */
+void cli_add_members(Cli *cli, cJSON *to, const char *json) {
+    cJSON *facts = cJSON_Parse(json);
+    if (!facts) cli_fail(cli, NG_INTERNAL, "the facts are no JSON");
+    while (facts->child) {
+        cJSON *member = cJSON_DetachItemViaPointer(facts, facts->child);
+        cJSON_AddItemToObject(to, member->string, member);
+    }
+    cJSON_Delete(facts);
+}
+
+void cli_show_facts(Cli *cli, const Opened *opened, ng_text_kind words, ng_text_kind json) {
+    ng_text text = cli_text(cli, opened, cli->json ? json : words, NULL);
+    if (cli->json)
+        cli_add_members(cli, cli->json, text.bytes);
+    else
+        cli_show(cli, NULL, text.bytes, text.count);
+    ng_text_free(&text);
+}
+
 static int show_facts(Cli *cli, ng_text_kind words, ng_text_kind json) {
     Opened opened = cli_open(cli, cli_context(cli, false), "schedule");
-    ng_text text = cli_text(cli, &opened, cli->json ? json : words, NULL);
-    if (!cli->json) {
-        cli_show(cli, NULL, text.bytes, text.count);
-    } else {
-        cJSON *facts = cJSON_Parse(text.bytes);
-        if (!facts) cli_fail(cli, NG_INTERNAL, "the facts are no JSON");
-        while (facts->child) {
-            cJSON *member = cJSON_DetachItemViaPointer(facts, facts->child);
-            cJSON_AddItemToObject(cli->json, member->string, member);
-        }
-        cJSON_Delete(facts);
-    }
-    ng_text_free(&text);
+    cli_show_facts(cli, &opened, words, json);
     cli_close(&opened);
     return NG_OK;
 }
 
-int cli_explain(Cli *cli) { return show_facts(cli, NG_TEXT_EXPLAIN, NG_TEXT_EXPLAIN_JSON); }
+int cli_explain(Cli *cli) {
+    return cli_wants_grad(cli) ? cli_explain_grad(cli) : show_facts(cli, NG_TEXT_EXPLAIN, NG_TEXT_EXPLAIN_JSON);
+}
 
 void cli_show_list(Cli *cli, ng_list_kind kind, const char *title) {
     ng_text line = {0};

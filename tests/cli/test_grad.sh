@@ -1,0 +1,272 @@
+#!/bin/sh
+# `normgen grad` and `explain --grad`, option by option: both graph files, what is refused and where, nothing written by
+# halves, and the way from the forward graph to gradients on the host device.
+set -u
+. tests/cli/command.sh
+run() { # CODE ARGUMENTS of grad
+    wanted=$1
+    shift
+    attempt "$wanted" grad "$@"
+}
+prints() { # PATTERN ARGUMENTS of grad
+    pattern=$1
+    shift
+    run 0 "$@" && says "$pattern"
+}
+in_file() { grep -qE -e "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; return 1; }; }
+absent() { for file; do [ ! -e "$file" ] || { echo "$file is there"; return 1; }; done; }
+back=$scratch/back.yaml forth=$scratch/forth.yaml
+# CODE PATTERN ARGUMENTS...: refused in words, and neither file is there
+nothing() {
+    code=$1 pattern=$2
+    shift 2
+    rm -f "$back" "$forth"
+    refuses "$code" "$pattern" "$@" -o "$back" --forward="$forth" && absent "$back" "$forth" &&
+        [ -z "$(ls "$scratch" | grep part)" ]
+}
+
+graph=$scratch/add_norm.yaml
+cat >"$graph" <<'END'
+graph: add_norm
+types: {E: bf16}
+dims: {M: any, N: 96}
+inputs: {x: "E[M, N]", r: "E[M, N]", w: "f32[N]", ids: "i64[M]", mask: "bool[N]"}
+scalars: {eps: 1e-5}
+nodes:
+  h: x + r
+  y: rms_norm(h, w, eps)
+  kept: where(mask, y, 0)
+  last: ids + 1
+outputs: {kept: E, h: E, last: i64}
+END
+
+# ---- what it makes
+check "grad" prints "d_kept: bf16\[M, N\]" "$graph"
+check "by default of every float input" says "^  d_x: "
+check "of every one" says "^  d_r: "
+check "with its dtype" says "^  d_w: f32"
+check "from every float output" says "d_h: bf16"
+check "no other" test "$(grep -c 'd_ids\|d_mask\|d_last' "$out")" -eq 0
+cp "$out" "$scratch/all.yaml"
+check "the same bytes each time" run 0 "$graph"
+check "so they are" cmp -s "$out" "$scratch/all.yaml"
+check "-o - is standard output" run 0 "$graph" -o -
+check "so it is" cmp -s "$out" "$scratch/all.yaml"
+check "-o and --forward" run 0 "$graph" -o "$back" --forward="$forth"
+check "say nothing" test ! -s "$out" -a ! -s "$err"
+check "-o writes what it prints" cmp -s "$back" "$scratch/all.yaml"
+check "the forward graph keeps its outputs" in_file "$forth" "kept: "
+check "all of them" in_file "$forth" "last: "
+check "--forward=-" run 0 "$graph" -o "$back" --forward=-
+check "prints the forward graph" cmp -s "$out" "$forth"
+check "the backward one alone" run 0 "$graph" -o "$back"
+check "what the forward one has to store is told" warns "note: the backward graph reads .*; --forward=FILE writes one"
+check "both compile" "$normgen" gen "$back" -Werror -o "$scratch/back.cu"
+check "both of them" "$normgen" gen "$forth" -Werror -o "$scratch/forth.cu"
+piped() { "$normgen" grad - --forward="$scratch/piped.yaml" <"$graph" >"$out" 2>"$err" && cmp -s "$out" "$scratch/all.yaml"; }
+check "a graph on standard input" piped
+check "--verify: they read back" run 0 "$graph" --verify
+
+# ---- options
+check "--wrt" prints "^  d_w: " "$graph" --wrt=w
+check "nothing else" test "$(grep -c 'd_x\|d_r' "$out")" -eq 0
+check "--wrt=a,b" prints "^  d_x: " "$graph" --wrt=w,x
+check "repeated" run 0 "$graph" --wrt w --wrt x
+check "is the same" says "^  d_x: "
+check "--of" prints "d_kept" "$graph" --of=kept
+check "no other output" test "$(sed -n "/^inputs/,/^nodes/p" "$out" | grep -c d_h)" -eq 0
+check "--save" run 0 "$graph" --save=xhat -o "$back" --forward="$forth"
+check "the backward graph reads it" in_file "$back" "^  xhat: f32\[M, N\]"
+check "the forward one stores it" in_file "$forth" "^  xhat: f32"
+check "--recompute" run 0 "$graph" --recompute=h -o "$back"
+check "the backward graph computes it" in_file "$back" "^  h: x \+ r$"
+check "-D of a type" prints "d_x: f16" "$graph" -D E=f16
+check "-D of a dim" prints "N\"?: 48" "$graph" -D N=48
+check "--hint" prints "hint: 4096" "$graph" --hint M=4096
+check "--fix" prints "M: 64" "$graph" --fix M=64
+check "-v" run 0 "$graph" -v
+check "-v: what is read" warns "^  reads +"
+check "-v: in bytes" warns "^  read +[0-9]+\*M.* = [0-9]+: "
+check "-v: what is saved" warns "^  saved +4\*M = 4096: "
+check "-v: autograd" warns "^  autograd +[0-9]+\*M.* = [0-9]+: what PyTorch's autograd would keep: "
+check "-v: the graph stays on standard output" says "^graph: "
+check "-Werror" run 0 "$graph" -Werror
+check "--help" prints "^normgen grad GRAPH" --help
+for option in -o --forward --wrt --of --save --recompute -D --hint --fix --json; do check "--help: $option" says "^  $option"; done
+check "no knobs" refuses 2 "set is no option of grad" "$graph" --set fuse=off
+
+# ---- JSON
+check "--json" run 0 "$graph" --json
+check "holds the backward graph" says '"backward":.*ngraph: add_norm_bwd'
+check "the forward one" says '"forward":.*ngraph: add_norm_fwd'
+check "what is read" says '"source":.*"saved"'
+check "bytes" says '"formula":.*"4\*M"'
+check "autograd" says '"autograd_keeps":'
+check "--json -o" run 0 "$graph" --json -o "$back"
+check "names the file" says '"backward":.*back.yaml"'
+check "which is there" cmp -s "$back" "$scratch/all.yaml"
+check "--json of a failure" run 2 "$graph" --json --wrt=z
+check "holds it" says '"error":.*.z. is no input of the graph'
+
+# ---- refused: usage
+check "no graph" refuses 2 "grad needs GRAPH"
+check "no file" nothing 6 "No such file" "$scratch/none.yaml"
+check "both into one file" refuses 2 "are one file" "$graph" -o "$scratch/one" --forward="$scratch/one"
+check "it is not there" absent "$scratch/one"
+check "both on standard output" refuses 2 "cannot both go to standard output" "$graph" --forward=-
+check "onto the graph" refuses 2 "would overwrite the graph" "$graph" -o "$graph"
+check "the forward one onto it" refuses 2 "would overwrite the graph" "$graph" -o "$back" --forward="$graph"
+check "which is what it was" in_file "$graph" "^graph: add_norm$"
+check "--wrt: no such input" nothing 2 "'xx' is no input of the graph; did you mean 'x'" "$graph" --wrt=xx
+check "--wrt: a node" nothing 2 "'y' is no input of the graph: it is a node" "$graph" --wrt=y
+check "--wrt: an output" nothing 2 "'h' is no input of the graph: it is an output" "$graph" --wrt=h
+check "--wrt: an integer" nothing 1 "add_norm.yaml:4:[0-9]+: error: 'ids' is of i64: only floats" "$graph" --wrt=ids
+check "--wrt: a scalar" nothing 2 "'eps' is no input of the graph: it is a scalar" "$graph" --wrt=eps
+check "--wrt: nothing" nothing 2 "--wrt: a name is missing" "$graph" --wrt=
+check "--wrt: twice" nothing 2 "--wrt=x: it is named twice" "$graph" --wrt=x,x
+check "--of: no such output" nothing 2 "'kep' is no output of the graph; did you mean 'kept'" "$graph" --of=kep
+check "--of: an integer" nothing 1 "add_norm.yaml:11:26: error: the output 'last' is of i64: only floats" "$graph" --of=last
+check "--save: no such node" nothing 2 "--save=rst: no value .*; did you mean 'rstd'" "$graph" --save=rst
+check "--recompute: no such node" nothing 2 "--recompute=xha: no value .*; did you mean 'xhat'" "$graph" --recompute=xha
+check "--save: what is not needed" nothing 2 "--save=y: the gradients do not need it" "$graph" --save=y
+check "--save: an input" nothing 2 "--save=x: it is an input" "$graph" --save=x
+check "--save and --recompute" nothing 2 "--save=xhat: --recompute names it too" "$graph" --save=xhat --recompute=xhat
+check "-D: no such dim" nothing 2 "no dim or type 'K'" "$graph" -D K=3
+
+# ---- refused: graphs
+bad() { # NAME, the file's lines on standard input
+    cat >"$scratch/$1.yaml"
+}
+bad far <<'END'
+graph: far
+inputs: {x: "f32[8]", z: "f32[8]"}
+nodes: {y: x * 2, k: z * 2}
+outputs: {y: f32, k: f32}
+END
+check "an output that depends on none" nothing 1 "far.yaml:4:11: error: the output 'y' does not depend on" "$scratch/far.yaml" --wrt=z --of=y
+check "an input that none depends on" nothing 1 "far.yaml:2:[0-9]+: error: no output whose gradient .* depends on 'z'" "$scratch/far.yaml" --wrt=x,z --of=y
+bad gather <<'END'
+graph: gather
+inputs: {table: "f32[5, 8]", ids: "i64[3]"}
+nodes:
+  y: table[ids] * 2
+outputs: {y: f32}
+END
+check "a gathered operand" nothing 1 "gather.yaml:4:6: error: there is no gradient through a gathered operand" "$scratch/gather.yaml"
+bad over <<'END'
+graph: over
+inputs: {x: "f32[4, 8]"}
+nodes:
+  y: exp(x * x)
+outputs: {y: {dtype: f32, inplace: x}}
+END
+check "an input that is written over" nothing 1 "over.yaml:5:11: error: 'y' is written over the input 'x', which the gradients need" "$scratch/over.yaml"
+bad clash <<'END'
+graph: clash
+inputs: {x: "f32[8]"}
+nodes:
+  d_x: x * 2
+  y: d_x * x
+outputs: {y: f32}
+END
+check "a name that is taken" nothing 1 "clash.yaml:2:10: error: the gradient of 'x' is called d_x, and the graph has that name" "$scratch/clash.yaml"
+bad wrong <<'END'
+graph: wrong
+inputs: {x: "f32[8]"}
+nodes: {y: relo(x)}
+outputs: {y: f32}
+END
+check "a graph that is none" nothing 1 "wrong.yaml:3:[0-9]+: error: unknown operation 'relo'" "$scratch/wrong.yaml"
+bad counts <<'END'
+graph: counts
+inputs: {i: "i64[8]"}
+nodes: {y: i * 2}
+outputs: {y: i64}
+END
+check "no float at all" nothing 1 "no float output depends on a float input" "$scratch/counts.yaml"
+bad dead <<'END'
+graph: dead
+inputs: {x: "f32[8]"}
+nodes: {y: x * 2, z: x * 3}
+outputs: {y: f32}
+END
+check "warnings are told" run 0 "$scratch/dead.yaml"
+check "with their place" warns "dead.yaml:3:[0-9]+: warning: "
+check "-Werror" nothing 1 "error: .*z" "$scratch/dead.yaml" -Werror
+
+# ---- files that cannot be written
+check "a full disk" refuses 6 "No space left" "$graph" -o /dev/full
+rm -f "$back" "$forth"
+check "of the forward graph" refuses 6 "No space left" "$graph" -o "$back" --forward=/dev/full
+check "leaves no backward one" absent "$back"
+check "no such folder" refuses 6 "No such file" "$graph" -o "$back" --forward="$scratch/none/f.yaml"
+check "leaves no backward one either" absent "$back"
+echo old >"$back"
+check "an old file" refuses 6 "No such file" "$graph" -o "$back" --forward="$scratch/none/f.yaml"
+check "stays" in_file "$back" "^old$"
+limited() { (ulimit -f 0; "$normgen" grad "$graph" -o "$back" --forward="$forth" 2>"$err"); [ $? -eq 6 ]; }
+check "beyond the limit of a file" limited
+check "stays too" in_file "$back" "^old$"
+check "no part is left" test -z "$(ls "$scratch" | grep part)"
+check "a full standard output" sh -c '"$1" grad "$2" >/dev/full 2>/dev/null; [ $? -eq 6 ]' sh "$normgen" "$graph"
+
+# ---- explain
+explains() { # PATTERN ARGUMENTS
+    pattern=$1
+    shift
+    attempt 0 explain "$@" && says "$pattern"
+}
+check "explain --grad" explains "^add_norm: .*d_x, d_r, d_w from d_kept, d_h$" "$graph" --grad
+check "what is saved" says "^  saved +4\*M = 4096: "
+check "what is computed again" says "^  recompute +"
+check "what autograd keeps" says "^  autograd +"
+check "then kernels" says "^kernel f0, 1 of 2$"
+check "the backward one's" says "^  writes .*d_x bf16\[M, 96\]"
+check "--wrt alone asks for it too" explains "^add_norm: d_w from d_kept$" "$graph" --wrt=w
+check "with knobs of its kernels" explains "fuse" "$graph" --grad --set fuse=off
+check "at the hints" explains "^  saved +4\*M = 16384: " "$graph" --grad --hint M=4096
+check "dims and types once" explains "h f16\[7, 48\]" "$graph" --grad -D E=f16 -D N=48 --fix M=7
+check "--json" explains '"grad":' "$graph" --grad --json
+check "with the kernels" says '"kernels":'
+check "a bad name" attempt 2 explain "$graph" --wrt=zz
+check "without any of them it is the forward graph's" explains "^  writes .*kept bf16" "$graph"
+
+# ---- the chain
+device="--device=host -D M=33"
+check "forward and backward" run 0 "$graph" -o "$back" --forward="$forth"
+# shellcheck disable=SC2086
+check "the forward graph runs" attempt 0 run "$forth" $device --check --outputs="$scratch/forth.safetensors"
+# shellcheck disable=SC2086
+check "the backward one reads what it stored" attempt 0 run "$back" $device --check --inputs="$scratch/forth.safetensors" --outputs="$scratch/back.safetensors"
+check "from that file" says "^input +h bf16\[33, 96\] .*forth.safetensors"
+piped() {
+    # shellcheck disable=SC2086
+    "$normgen" grad "$graph" 2>/dev/null | "$normgen" run - $device --check >"$out" 2>"$err" && says "check +passed"
+}
+check "grad | run" piped
+# as a person writes it, of the same inputs
+cat >"$scratch/hand.yaml" <<'END'
+graph: by_hand
+dims: {M: any, N: 96}
+inputs: {x: "bf16[M, N]", r: "bf16[M, N]", w: "f32[N]", mask: "bool[N]", d_kept: "bf16[M, N]", d_h: "bf16[M, N]"}
+nodes:
+  h: x + r
+  rstd: rsqrt(mean(h * h, -1, True) + 1e-5)
+  dy: where(mask, d_kept, 0)
+  g: dy * w
+  n: h * rstd
+  d_x: (g - n * mean(g * n, -1, True)) * rstd + d_h
+  d_w: sum(dy * n, 0)
+outputs: {d_x: bf16, d_r: {dtype: bf16, of: d_x}, d_w: f32}
+END
+for way in "" "--recompute=h" "--save=xhat" "--recompute=rstd"; do
+    # shellcheck disable=SC2086
+    check "grad $way" run 0 "$graph" $way -o "$back" --forward="$forth"
+    # shellcheck disable=SC2086
+    check "its forward" attempt 0 run "$forth" $device --outputs="$scratch/forth.safetensors"
+    # shellcheck disable=SC2086
+    check "its backward" attempt 0 run "$back" $device --inputs="$scratch/forth.safetensors" --outputs="$scratch/back.safetensors"
+    # shellcheck disable=SC2086
+    check "is what is written by hand" attempt 0 run "$scratch/hand.yaml" $device --expect="$scratch/back.safetensors" --rtol=0.02 --atol=0.02
+done
+finish
