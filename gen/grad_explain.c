@@ -108,12 +108,12 @@ static void tell_tensors(const Savings *s, const char *list, const char *key, co
     Text rest = ir_text(s->e.job);
     Poly sum = ir_poly_int(s->e.job, 0);
     bool overflow = false;
-    ir_text_format(&rest, ": %s", words);
+    ir_text_format(&rest, ": %s: %s", words, count ? "" : "nothing");
     gen_tell_open(tell, list, true);
     for (uint32_t i = 0; i < count; i++) {
         const Poly bytes = fold(s, tensors[i].bytes);
         sum = ir_poly_add(s->e.job, sum, bytes, &overflow);
-        ir_text_format(&rest, "%s%s (%s)", i ? ", " : ": ", tensors[i].name, gen_explain_bytes(&s->e, bytes));
+        ir_text_format(&rest, "%s%s (%s)", i ? ", " : "", tensors[i].name, gen_explain_bytes(&s->e, bytes));
         gen_tell_open(tell, NULL, false);
         gen_tell_json_text(tell, "name", tensors[i].name);
         gen_explain_json_bytes(&s->e, "bytes", bytes);
@@ -140,9 +140,9 @@ void gen_grad_explain(Text *text, const Grad *grad, bool json) {
     gen_explain_size(&s.e, "read", sum_reads(&s, IR_NONE), ": of the forward graph, beside the gradients");
     gen_explain_size(&s.e, "saved", sum_reads(&s, GRAD_SAVED), ": of that, what the forward graph stores for it alone");
     tell_tensors(&s, "recomputed", "recompute", grad->recomputed.at, grad->recomputed.count,
-                 "what is computed again would take if it were saved");
+                 "computed again instead of saved");
     tell_tensors(&s, "autograd_keeps", "autograd", grad->autograd.at, grad->autograd.count,
-                 "what PyTorch's autograd would keep");
+                 "kept by PyTorch's autograd");
     gen_tell_close(&tell, false);
     ir_text_bytes(text, tell.out.bytes, tell.out.count);
 }

@@ -88,7 +88,7 @@ check "-v" run 0 "$graph" -v
 check "-v: what is read" warns "^  reads +"
 check "-v: in bytes" warns "^  read +[0-9]+\*M.* = [0-9]+: "
 check "-v: what is saved" warns "^  saved +4\*M = 4096: "
-check "-v: autograd" warns "^  autograd +[0-9]+\*M.* = [0-9]+: what PyTorch's autograd would keep: "
+check "-v: autograd" warns "^  autograd +[0-9]+\*M.* = [0-9]+: kept by PyTorch's autograd: "
 check "-v: the graph stays on standard output" says "^graph: "
 check "-Werror" run 0 "$graph" -Werror
 check "--help" prints "^normgen grad GRAPH" --help

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What README shows: every graph in it is generated, and what it says that check, ir, explain and run print is what they
-# print, times aside.
+# What README shows: every graph in it is generated, and what it says that check, ir, explain, grad and run print is what
+# they print, times aside.
 set -u
 . tests/cli/command.sh
 
@@ -40,7 +40,7 @@ transcript() { # FILE
 transcripts=0
 for block in "$blocks"/*; do
     case $(head -n 1 "$block") in
-    '$ normgen check '* | '$ normgen ir '* | '$ normgen explain '* | '$ normgen run '*--device=host*)
+    '$ normgen check '* | '$ normgen ir '* | '$ normgen explain '* | '$ normgen grad '* | '$ normgen run '*--device=host*)
         transcripts=$((transcripts + 1))
         check "README: $(head -n 1 "$block")" transcript "$block"
         ;;
