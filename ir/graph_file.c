@@ -72,7 +72,7 @@ static size_t put_comment_character(Text *text, const char *at, size_t left) {
     static const char *const refused[] = {"\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf"};
     for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
         if (strncmp(at, breaks[i], strlen(breaks[i])) != 0) continue;
-        ir_text_put(text, " ");
+        if (text->bytes[text->count - 1] != ' ') ir_text_put(text, " ");
         return strlen(breaks[i]);
     }
     size_t length = ir_utf8_length(at, left);
@@ -178,10 +178,11 @@ const char *ir_file_sizes(const GraphFile *file, const Poly *sizes, uint32_t cou
 
 /* ---- indices and reductions ---- */
 
-static bool is_whole(const Item *item, Poly extent) {
+/* Whether the item takes all of a dim; of another kind than a range it need not have one. */
+static bool is_whole(const Item *item, const Shape *from, uint32_t dim) {
     int64_t start;
     return item->kind == ITEM_RANGE && ir_poly_is_int(item->start, &start) && start == 0 &&
-           ir_poly_equal(item->stop, extent);
+           ir_poly_equal(item->stop, from->extent[dim]);
 }
 
 /* Whether all terms, of which there are some, are below 0; some: whether one is. */
@@ -196,7 +197,8 @@ static const char *bound_string(const GraphFile *file, Poly bound, Poly extent, 
     if (!file->people) return ir_file_size(file, bound);
     bool overflow = false;
     Poly from_end = ir_poly_sub(file->job, bound, extent, &overflow);
-    if (is_negative(bound, true) && is_negative(from_end, false) && !overflow) bound = from_end;
+    if (from_end.count < bound.count && is_negative(bound, true) && is_negative(from_end, false) && !overflow)
+        bound = from_end;
     const char *string = ir_file_size(file, bound);
     char *tight = ir_copy_text(file->job, string, strlen(string));
     size_t count = 0;
@@ -225,8 +227,8 @@ const char *ir_file_items(const GraphFile *file, const Item *items, uint32_t cou
     Poly none = {0};
     Text text = ir_text(file->job);
     uint32_t dim = 0, leading = 0, shown = count, rank = from->rank;
-    while (leading < count && is_whole(&items[leading], from->extent[leading])) leading++;
-    while (shown > 0 && is_whole(&items[shown - 1], from->extent[rank - 1])) shown--, rank--;
+    while (leading < count && is_whole(&items[leading], from, leading)) leading++;
+    while (shown > 0 && is_whole(&items[shown - 1], from, rank - 1)) shown--, rank--;
     if (!file->people || (shown == 0 && count > 0)) shown = file->people ? 1 : count;
     bool dots = file->people && (count == 0 || (leading > 1 && shown == count));
     ir_text_put(&text, dots ? "[..." : "[");
@@ -291,11 +293,14 @@ void ir_file_section(const GraphFile *file, const char *title, const FileLines *
     if (lines->lines.count) ir_text_format(file->text, "%s:\n", title);
     for (uint32_t i = 0; i < lines->lines.count; i++) {
         const FileLine *line = &lines->lines.at[i];
-        ir_text_format(file->text, "  %s", line->text);
-        if (line->note) {
-            size_t width = strlen(line->text);
+        size_t note = line->note ? strlen(line->note) : 0, width = strlen(line->text);
+        bool above = note && (width > column ? width : column) + note > IR_FILE_COLUMNS - 6;
+        ir_text_put(file->text, "  ");
+        if (above) put_comment(file->text, line->note, note);
+        ir_text_format(file->text, "%s%s", above ? "\n  " : "", line->text);
+        if (note && !above) {
             ir_text_format(file->text, "%*s  ", width < column ? (int)(column - width) : 0, "");
-            put_comment(file->text, line->note, strlen(line->note));
+            put_comment(file->text, line->note, note);
         }
         ir_text_put(file->text, "\n");
     }

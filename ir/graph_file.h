@@ -5,6 +5,8 @@
 
 #include "ir/graph_write.h"
 
+#define IR_FILE_COLUMNS 110 /* of a line for people, where it can be helped */
+
 typedef struct GraphFile {
     Job *job;
     Text *text;
@@ -49,7 +51,7 @@ const char *ir_file_reduce(const GraphFile *file, const Value *value, const char
 /* "name: entry", to which the rest of an entry is added. */
 Text ir_file_key(const GraphFile *file, const char *name);
 void ir_file_add(const GraphFile *file, FileLines *to, Text *line, const char *note);
-/* A section with its title, where it has entries. */
+/* A section with its title, where it has entries; a comment beside its entry, above it where the line would be long. */
 void ir_file_section(const GraphFile *file, const char *title, const FileLines *lines);
 /* graph, dims, inputs and scalars; outputs: stored is the name of what each stores. */
 void ir_file_head(const GraphFile *file);

@@ -8,9 +8,8 @@
 
 #include "ir/graph_express.h"
 
-#define MOST_COLUMNS 110 /* of a line under nodes: */
-#define MOST_INLINE 96   /* of an expression whose node is not known yet: what a line leaves beside a name */
-#define LEAST_SPLIT 12   /* shorter texts get no node of their own for the line's sake */
+#define MOST_INLINE 96 /* of an expression whose node is not known yet: what a line leaves beside a name */
+#define LEAST_SPLIT 12 /* shorter texts get no node of their own for the line's sake */
 
 typedef struct Writer {
     Express express;
@@ -149,7 +148,7 @@ static bool express_all(Writer *writer, const char **texts) {
         if (is_given(value_of(writer, id))) {
             express->pieces[id] = named(name, id);
         } else if (express->node[id]) {
-            size_t most = MOST_COLUMNS - 4 - width_of(name);
+            size_t most = IR_FILE_COLUMNS - 4 - width_of(name);
             do texts[id] = ir_express_node(express, id);
             while (width_of(texts[id]) > most && split(writer, id));
             express->pieces[id] = named(name, id);

@@ -1,6 +1,7 @@
 /* Graph text through the first passes. In: text. Out: a unit, or the messages. Contract: the header. */
 #include "tests/support/graph_text.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,4 +75,23 @@ char *graph_text_file(const char *path, size_t *count) {
     bytes[*count] = 0;
     fclose(file);
     return bytes;
+}
+
+uint32_t graph_text_each_file(const char *directory,
+                              void (*check)(const char *path, const char *text, size_t count, UpTo up_to)) {
+    DIR *entries = opendir(directory);
+    uint32_t files = 0;
+    if (!entries) return 0;
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        char *path, *text;
+        size_t count;
+        if (!strstr(entry->d_name, ".yaml") && !strstr(entry->d_name, ".json")) continue;
+        if (asprintf(&path, "%s/%s", directory, entry->d_name) < 0 || !(text = graph_text_file(path, &count))) abort();
+        for (int up_to = UP_TO_PARSE; up_to <= UP_TO_SIMPLIFY; up_to++) check(path, text, count, (UpTo)up_to);
+        free(text);
+        free(path);
+        files++;
+    }
+    closedir(entries);
+    return files;
 }

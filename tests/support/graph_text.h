@@ -25,5 +25,8 @@ const Diagnostic *graph_text_find(const GraphText *graph_text, const char *fragm
 const char *graph_text_print(GraphText *graph_text);
 /* A whole file, NUL-terminated; freed by the caller. NULL: unreadable. */
 char *graph_text_file(const char *path, size_t *count);
+/* Checks the graph files of a directory after each of the first passes; how many there were. */
+uint32_t graph_text_each_file(const char *directory,
+                              void (*check)(const char *path, const char *text, size_t count, UpTo up_to));
 
 #endif

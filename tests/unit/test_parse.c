@@ -5,7 +5,6 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,28 +35,9 @@ static void round_trip(const char *path, const char *text, size_t count, UpTo up
     graph_text_free(first);
 }
 
-static uint32_t round_trips(const char *directory) {
-    DIR *entries = opendir(directory);
-    uint32_t files = 0;
-    assert_non_null(entries);
-    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        char path[512];
-        size_t count;
-        if (!strstr(entry->d_name, ".yaml") && !strstr(entry->d_name, ".json")) continue;
-        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
-        char *text = graph_text_file(path, &count);
-        assert_non_null(text);
-        for (int up_to = UP_TO_PARSE; up_to <= UP_TO_SIMPLIFY; up_to++) round_trip(path, text, count, (UpTo)up_to);
-        free(text);
-        files++;
-    }
-    closedir(entries);
-    return files;
-}
-
 static void test_round_trip(void **state) {
     (void)state;
-    uint32_t files = round_trips("tests/graphs");
+    uint32_t files = graph_text_each_file("tests/graphs", round_trip);
     assert_true(files >= 12);
     printf("# graph files printed and read back: %u\n", files);
 }
