@@ -177,7 +177,8 @@ void cli_help(Buf *buf, const Verb *verb) {
                  "    normgen check x.yaml                   is it a graph\n"
                  "    normgen explain x.yaml --hint M=4096   which kernels, why, and how many bytes\n"
                  "    normgen run x.yaml -D M=64 --check     its numbers against a reference in double\n"
-                 "    normgen gen x.yaml -o x.cu             the CUDA C, with a launcher\n\n"
+                 "    normgen gen x.yaml -o x.cu             the CUDA C, with a launcher\n"
+                 "    normgen grad x.yaml                    its gradients, as another graph\n\n"
                  "Exit codes: 0 ok, 1 graph rejected, 2 usage, 3 no such device, 4 not compiled, 5 check failed,\n"
                  "6 file or system, 7 launch failed, 8 internal error, 9 not available, 130 interrupted.\n");
 }

@@ -66,6 +66,11 @@ check "both of them" "$normgen" gen "$forth" -Werror -o "$scratch/forth.cu"
 piped() { "$normgen" grad - --forward="$scratch/piped.yaml" <"$graph" >"$out" 2>"$err" && cmp -s "$out" "$scratch/all.yaml"; }
 check "a graph on standard input" piped
 check "--verify: they read back" run 0 "$graph" --verify
+for example in examples/*.yaml; do
+    check "$example" run 0 "$example" --verify -o "$back" --forward="$forth"
+    check "its gradients compile" "$normgen" gen "$back" -Werror -o "$scratch/back.cu"
+    check "its forward graph too" "$normgen" gen "$forth" -Werror -o "$scratch/forth.cu"
+done
 
 # ---- options
 check "--wrt" prints "^  d_w: " "$graph" --wrt=w
