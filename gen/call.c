@@ -74,6 +74,7 @@ static Arg call_cast(Front *front, const Scope *scope, const Ast *call) {
         ir_stop_at(front->job, STATUS_REJECTED, gen_place(scope, bound[1]->place),
                    "cast needs the name of a dtype, as in cast(x, f16)");
     DType dtype = gen_find_dtype(front, bound[1]->text, gen_place(scope, bound[1]->place));
+    if (gen_find_type(front, bound[1]->text)) front->types_cast = true;
     Arg arg = gen_build(front, scope, bound[0]);
     Kind kind = ir_dtype(dtype)->kind;
     if (arg.kind == ARG_NUMBER) {

@@ -28,11 +28,6 @@ typedef struct Symbol {
     bool used;      /* INPUT, SCALAR: named by an expression or an output */
 } Symbol;
 
-typedef struct TypeName {
-    const char *name;
-    DType dtype;
-} TypeName;
-
 /* A line under functions: or of composites.def. */
 typedef struct Function {
     const char *name;
@@ -67,6 +62,7 @@ struct Front {
     uint32_t *slots; /* hash table: index + 1 into symbols */
     uint32_t slot_count;
     IR_LIST(TypeName) types;
+    bool types_cast; /* an expression casts to one */
     IR_LIST(Function) functions;
     IR_LIST(Node) nodes;
     Function **composites; /* parsed lines of composites.def, or NULL where none was needed yet */
@@ -113,6 +109,8 @@ void gen_read_scalars(Front *front, const Doc *section);
 void gen_read_outputs(Front *front, const Doc *section); /* after the nodes were built */
 void gen_apply_settings(Front *front);
 DType gen_find_dtype(Front *front, const char *name, Place place);
+/* The file's type of this name, or NULL. */
+const char *gen_find_type(const Front *front, const char *name);
 /* "; did you mean 'f32'?" or "": types: the file's own types too. (gen/sections.c) */
 const char *gen_dtype_hint(const Front *front, const char *name, bool types);
 /* Reports entries of a map that are not among these keys. */

@@ -53,6 +53,7 @@ void gen_grad_name(Joint *joint, uint32_t id, const char *owner, const char *nam
 
 static void take_names(Joint *joint) {
     const Graph *from = joint->from;
+    for (uint32_t i = 0; i < from->types.count; i++) *IR_PUSH(joint->job, &joint->taken) = from->types.at[i].name;
     for (uint32_t i = 0; i < from->dims.count; i++) *IR_PUSH(joint->job, &joint->taken) = from->dims.at[i].name;
     for (uint32_t i = 0; i < from->outputs.count; i++) *IR_PUSH(joint->job, &joint->taken) = from->outputs.at[i].name;
     for (uint32_t i = 0; i < from->values.count; i++)
@@ -193,7 +194,8 @@ void gen_grad_add(Joint *joint, uint32_t id, uint32_t gradient, const Shape *sha
 
 /* A gradient's tensor: as what it belongs to, but without gaps. */
 static Tensor plain_tensor(Joint *joint, const char *name, const Tensor *of) {
-    Tensor tensor = {.name = name, .dtype = of->dtype, .shape = of->shape, .align = of->align, .place = of->place};
+    Tensor tensor = {.name = name, .dtype = of->dtype, .type = of->type, .shape = of->shape, .align = of->align};
+    tensor.place = of->place;
     tensor.inplace = IR_NONE;
     if (!ir_tensor_make_contiguous(joint->job, &tensor))
         ir_stop_at(joint->job, STATUS_REJECTED, of->place, "extents and their products must stay below 2^62");

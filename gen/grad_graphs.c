@@ -264,6 +264,8 @@ static void make_backward(Making *making) {
     Graph *graph = ir_graph_create(joint->job, ir_format(joint->job, "%s_bwd", joint->from->name));
     uint32_t *map = IR_NEW_ARRAY(joint->job, uint32_t, from->values.count + 1);
     memset(map, 0xff, from->values.count * sizeof *map);
+    for (uint32_t i = 0; i < joint->from->types.count; i++)
+        *IR_PUSH(joint->job, &graph->types) = joint->from->types.at[i];
     add_inputs(making, graph, map);
     add_scalars(making, graph, map);
     for (uint32_t i = 0; i < from->values.count; i++) {
@@ -303,6 +305,7 @@ static void make_forward(Making *making) {
     Job *job = joint->job;
     const Graph *from = joint->from;
     Graph *graph = ir_graph_create(job, ir_format(job, "%s_fwd", from->name));
+    for (uint32_t i = 0; i < from->types.count; i++) *IR_PUSH(job, &graph->types) = from->types.at[i];
     for (uint32_t i = 0; i < from->dims.count; i++) *IR_PUSH(job, &graph->dims) = from->dims.at[i];
     for (uint32_t i = 0; i < from->inputs.count; i++) *IR_PUSH(job, &graph->inputs) = from->inputs.at[i];
     for (uint32_t i = 0; i < from->scalars.count; i++) *IR_PUSH(job, &graph->scalars) = from->scalars.at[i];

@@ -151,5 +151,7 @@ void gen_parse(Job *job, Unit *unit) {
     ir_stop_on_errors(job);
     warn_unused(&front, outputs);
     ir_stop_on_errors(job);
+    if (!front.types_cast)
+        for (uint32_t i = 0; i < front.types.count; i++) *IR_PUSH(job, &front.graph->types) = front.types.at[i];
     unit->graph = front.graph;
 }

@@ -36,6 +36,12 @@ const char *gen_dtype_hint(const Front *front, const char *name, bool types) {
     return gen_name_hint(front, name, types ? 1u << SYMBOL_TYPE : 0, names.at, names.count);
 }
 
+const char *gen_find_type(const Front *front, const char *name) {
+    for (uint32_t i = 0; i < front->types.count; i++)
+        if (strcmp(front->types.at[i].name, name) == 0) return front->types.at[i].name;
+    return NULL;
+}
+
 DType gen_find_dtype(Front *front, const char *name, Place place) {
     DType dtype;
     for (uint32_t i = 0; i < front->types.count; i++)

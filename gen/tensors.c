@@ -66,6 +66,7 @@ static void read_type_text(Front *front, const Doc *doc, Tensor *tensor, bool *h
     if (base->kind != AST_NAME)
         ir_stop_at(front->job, STATUS_REJECTED, ast->place, "expected a type, as in bf16[M, N]");
     tensor->dtype = gen_find_dtype(front, base->text, base->place);
+    tensor->type = gen_find_type(front, base->text);
     *has_shape = ast->kind == AST_INDEX;
     if (*has_shape)
         tensor->shape.rank =
@@ -120,6 +121,7 @@ static void read_tensor(Front *front, const Doc *item, Tensor *tensor, bool *has
     if (!dtype) ir_stop_at(front->job, STATUS_REJECTED, tensor->place, "'%s' has no dtype", tensor->name);
     if (dtype->kind != DOC_SCALAR) ir_stop_at(front->job, STATUS_REJECTED, dtype->place, "expected a dtype");
     tensor->dtype = gen_find_dtype(front, dtype->text, dtype->place);
+    tensor->type = gen_find_type(front, dtype->text);
     if (shape) {
         const Ast *list = read_list(front, shape, "a shape");
         if (list->kind != AST_LIST)

@@ -89,11 +89,17 @@ typedef struct Value {
     Call *call; /* OP_COMPOSITE */
 } Value;
 
+typedef struct TypeName {
+    const char *name;
+    DType dtype;
+} TypeName;
+
 /* An input, an output or a scalar. Strides are in elements; shape and strides are what the file says. */
 typedef struct Tensor {
     const char *name;
     DType dtype;
-    Shape shape; /* rank 0: one element */
+    const char *type; /* the file's name for it, one of graph->types, or NULL */
+    Shape shape;      /* rank 0: one element */
     Poly stride[IR_MAX_RANK];
     bool contiguous; /* no strides: were given */
     int64_t align;   /* bytes that the pointer is promised to be a multiple of; 0: only the dtype's size */
@@ -112,6 +118,9 @@ typedef struct Tensor {
 
 typedef struct Graph {
     const char *name;
+    IR_LIST(TypeName)
+    types;             /* of the file, where nothing but tensors names them: with another dtype for one, as -D gives
+                          it, the graph is still what the file says then */
     IR_LIST(Dim) dims; /* a symbol of Poly is an index here */
     IR_LIST(Tensor) inputs;
     IR_LIST(Tensor) outputs;

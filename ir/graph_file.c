@@ -372,11 +372,39 @@ static void put_layout(const GraphFile *file, Text *line, const Tensor *tensor) 
     if (tensor->align) put_field(line, "align", ir_format(file->job, "%lld", (long long)tensor->align));
 }
 
+/* The file's name of a dtype in texts for people; graphs made of others have it where their types do. */
+static const char *dtype_name(const GraphFile *file, const Tensor *tensor) {
+    for (uint32_t i = 0; file->people && tensor->type && i < file->graph->types.count; i++)
+        if (!strcmp(file->graph->types.at[i].name, tensor->type)) return tensor->type;
+    return ir_dtype(tensor->dtype)->name;
+}
+
+static bool is_type_used(const GraphFile *file, const char *type) {
+    const Graph *graph = file->graph;
+    for (uint32_t i = 0; i < graph->inputs.count; i++)
+        if (graph->inputs.at[i].type && !strcmp(graph->inputs.at[i].type, type)) return true;
+    for (uint32_t i = 0; i < graph->outputs.count; i++)
+        if (graph->outputs.at[i].type && !strcmp(graph->outputs.at[i].type, type)) return true;
+    return false;
+}
+
+static void put_types(const GraphFile *file) {
+    FileLines lines = {0};
+    for (uint32_t i = 0; file->people && i < file->graph->types.count; i++) {
+        const TypeName *type = &file->graph->types.at[i];
+        if (!is_type_used(file, type->name)) continue;
+        Text line = ir_file_key(file, type->name);
+        ir_text_put(&line, ir_dtype(type->dtype)->name);
+        ir_file_add(file, &lines, &line, NULL);
+    }
+    ir_file_section(file, "types", &lines);
+}
+
 static void put_inputs(const GraphFile *file) {
     FileLines lines = {0};
     for (uint32_t i = 0; i < file->graph->inputs.count; i++) {
         const Tensor *tensor = &file->graph->inputs.at[i];
-        const char *dtype = ir_dtype(tensor->dtype)->name;
+        const char *dtype = dtype_name(file, tensor);
         Text line = ir_file_key(file, tensor->name);
         if (tensor->contiguous && !tensor->align) {
             const char *shape = ir_file_sizes(file, tensor->shape.extent, tensor->shape.rank);
@@ -431,6 +459,7 @@ void ir_file_head(const GraphFile *file) {
     ir_text_put(file->text, "graph: ");
     ir_file_scalar(file->text, file->graph->name, false);
     ir_text_put(file->text, "\n");
+    put_types(file);
     put_dims(file);
     put_inputs(file);
     put_scalars(file);
@@ -440,7 +469,7 @@ void ir_file_outputs(const GraphFile *file, const char *const *stored) {
     FileLines lines = {0};
     for (uint32_t i = 0; i < file->graph->outputs.count; i++) {
         const Tensor *tensor = &file->graph->outputs.at[i];
-        const char *dtype = ir_dtype(tensor->dtype)->name;
+        const char *dtype = dtype_name(file, tensor);
         bool same = strcmp(stored[i], tensor->name) == 0;
         bool plain = same && tensor->contiguous && !tensor->align && tensor->inplace == IR_NONE && !tensor->accumulate;
         Text line = ir_file_key(file, tensor->name);
