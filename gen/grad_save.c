@@ -247,6 +247,21 @@ static void mark_named(const Joint *joint, const Names *names, const char *optio
     }
 }
 
+/* What has no name is part of the expression that uses it, which is computed again whole. */
+static void spread_again(const Joint *joint, bool *again) {
+    const Graph *graph = joint->graph;
+    bool *marks = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
+    for (uint32_t i = graph->values.count; i-- > 0;) {
+        if (!again[i]) continue;
+        memset(marks, 0, i * sizeof *marks);
+        ir_value_mark_args(&graph->values.at[i], marks);
+        for (uint32_t k = 0; k < i; k++) {
+            const Value *operand = &graph->values.at[k];
+            again[k] |= marks[k] && !operand->name && operand->op != OP_INPUT && operand->op != OP_SCALAR;
+        }
+    }
+}
+
 bool *gen_grad_is_backward(Job *job, const Graph *joint, const Graph *from) {
     bool *backward = IR_NEW_ARRAY(job, bool, joint->values.count + 1);
     bool *marks = IR_NEW_ARRAY(job, bool, joint->values.count + 1);
@@ -297,6 +312,7 @@ Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
     network.backward = gen_grad_is_backward(job, joint->graph, joint->from);
     mark_named(joint, &options->save, "save", network.backward, network.stored);
     mark_named(joint, &options->recompute, "recompute", network.backward, network.again);
+    spread_again(joint, network.again);
     add_values(&network, find_sinks(joint, network.backward));
     fill(&network);
     search(&network, SINK, true); /* what can still reach the sink lies behind the cut */
