@@ -139,9 +139,10 @@ static void test_made(void **state) {
 
 static void test_same(void **state) {
     (void)state;
-    static const char base[] = SAME_HEAD "nodes: {h: x * w + 2, y: 'sum(h, dim=1) / exp(h)[:, 0] + arange(M)', "
-                                         "z: 'rms_norm(h[:, 1:], eps=eps)', p: 'reshape(x, [M, C/G, G])'}\n"
-                                         "outputs: {y: f32, z: {dtype: bf16, strides: [9, 1]}, p: f32}\n";
+    static const char base[] =
+        SAME_HEAD "nodes: {h: x * w + 2, y: 'sum(h, dim=1) / exp(h)[:, 0] + arange(M)', "
+                  "z: 'rms_norm(h[:, 1:], eps=eps)', p: 'reshape(x, [M, C/G, G])', q: 'clamp(h, size(C/G), 9)'}\n"
+                  "outputs: {y: f32, z: {dtype: bf16, strides: [9, 1]}, p: f32, q: f32}\n";
     static const struct {
         const char *from, *to; /* in the base */
         bool same;
@@ -150,7 +151,7 @@ static void test_same(void **state) {
         {"h: x * w + 2", "h: 2.0 + 0 * x, k: x * w + 2", false},
         {"sum(h, dim=1)", "sum(x * w + 2, dim=-1)", true},
         {"y: 'sum(h, dim=1)", "s: 'sum(h, dim=1)', y: 's", true},
-        {"h: x * w + 2, y", "unused: x * C/H, h: x * w + 2, y", true},
+        {"h: x * w + 2, y", "unused: x + size(C/H), h: x * w + 2, y", true},
         {"scalars", "functions: {f(a): a * 2}\nscalars", true},
         {"x * w + 2", "x * w + 2.5", false},
         {"x * w + 2", "w * x + 2", false},
@@ -164,6 +165,8 @@ static void test_same(void **state) {
         {"eps=eps", "eps=0.5", false},
         {"eps=eps", "eps=eps, dim=0", false},
         {"C/G, G", "C/H, G", false},
+        {"size(C/G)", "size(C/H)", false},
+        {"size(C/G)", "size(2)", false},
         {"C/G, G", "C/G, H", false},
         {"graph: g", "graph: k", false},
         {"hint: 8", "hint: 9", false},
