@@ -45,6 +45,14 @@ void ir_file_name(GraphFile *file, const bool *inlined, uint32_t first) {
     }
 }
 
+bool ir_file_has(const GraphFile *file, const char *name) {
+    for (uint32_t i = 0; i < file->graph->dims.count; i++)
+        if (strcmp(file->graph->dims.at[i].name, name) == 0) return true;
+    for (uint32_t i = 0; i < file->graph->values.count; i++)
+        if (file->names[i] && strcmp(file->names[i], name) == 0) return true;
+    return false;
+}
+
 /* ---- YAML ---- */
 
 /* Words that YAML 1.1 or 1.2 would take for a bool or null, in any of their spellings. */
@@ -463,6 +471,22 @@ void ir_file_head(const GraphFile *file) {
     put_dims(file);
     put_inputs(file);
     put_scalars(file);
+}
+
+const char **ir_file_stored(const GraphFile *file, FileLines *nodes) {
+    const Graph *graph = file->graph;
+    const char **stored = IR_NEW_ARRAY(file->job, const char *, graph->outputs.count);
+    for (uint32_t i = 0; i < graph->outputs.count; i++) {
+        const uint32_t id = graph->outputs.at[i].value;
+        stored[i] = file->names[id];
+        if (graph->values.at[id].op != OP_SCALAR) continue;
+        for (stored[i] = graph->outputs.at[i].name; ir_file_has(file, stored[i]);)
+            stored[i] = ir_format(file->job, "%s_", stored[i]);
+        Text line = ir_file_key(file, stored[i]);
+        ir_file_scalar(&line, file->names[id], false);
+        ir_file_add(file, nodes, &line, NULL);
+    }
+    return stored;
 }
 
 void ir_file_outputs(const GraphFile *file, const char *const *stored) {

@@ -35,6 +35,9 @@ uint32_t ir_file_operands(const GraphFile *file, uint32_t id, uint32_t **operand
  * so that no two names of the file are equal. */
 void ir_file_name(GraphFile *file, const bool *inlined, uint32_t first);
 
+/* Whether a dim or a value has this name. */
+bool ir_file_has(const GraphFile *file, const char *name);
+
 /* A name, or the text of an expression, quoted where YAML would take it for something else; flow: within { }. */
 void ir_file_scalar(Text *out, const char *text, bool flow);
 /* The number of a constant, with enough digits for its dtype; point: as a number that is no integer. */
@@ -53,8 +56,11 @@ Text ir_file_key(const GraphFile *file, const char *name);
 void ir_file_add(const GraphFile *file, FileLines *to, Text *line, const char *note);
 /* A section with its title, where it has entries; a comment beside its entry, above it where the line would be long. */
 void ir_file_section(const GraphFile *file, const char *title, const FileLines *lines);
-/* graph, dims, inputs and scalars; outputs: stored is the name of what each stores. */
+/* graph, dims, inputs and scalars. */
 void ir_file_head(const GraphFile *file);
+/* The name of what each output stores. An output names no scalar, so one that is stored gets a node, added to `nodes`.
+ */
+const char **ir_file_stored(const GraphFile *file, FileLines *nodes);
 void ir_file_outputs(const GraphFile *file, const char *const *stored);
 
 #endif

@@ -28,6 +28,7 @@ static const char *const_string(const Printer *printer, const Value *value, cons
     bool beside_integer = beside && ir_dtype(*beside)->kind != KIND_FLOAT;
     if (kind == KIND_BOOL) return value->bits ? "True" : "False";
     if (kind == KIND_INT) {
+        if ((int64_t)value->bits == INT64_MIN) return "cast(-inf, i64)"; /* its digits are too large */
         const char *digits = ir_format(job, "%lld", (long long)value->bits);
         return value->dtype == DTYPE_I64 && beside_integer ? digits : ir_format(job, "cast(%s, %s)", digits, dtype);
     }
@@ -205,6 +206,7 @@ static void count_uses(Printer *printer) {
 
 /* ---- the file ---- */
 
+/* The nodes and the outputs. */
 static void put_nodes(const Printer *printer) {
     FileLines lines = {0};
     const GraphFile *file = &printer->file;
@@ -216,7 +218,9 @@ static void put_nodes(const Printer *printer) {
         ir_file_scalar(&line, ir_text_string(&expression), false);
         ir_file_add(file, &lines, &line, NULL);
     }
+    const char **stored = ir_file_stored(file, &lines);
     ir_file_section(file, "nodes", &lines);
+    ir_file_outputs(file, stored);
 }
 
 void ir_graph_print(Text *text, const Graph *graph) {
@@ -229,9 +233,6 @@ void ir_graph_print(Text *text, const Graph *graph) {
     ir_file_name(&printer.file, printer.inlined, 0);
     ir_file_head(&printer.file);
     put_nodes(&printer);
-    const char **stored = IR_NEW_ARRAY(job, const char *, graph->outputs.count);
-    for (uint32_t i = 0; i < graph->outputs.count; i++) stored[i] = printer.file.names[graph->outputs.at[i].value];
-    ir_file_outputs(&printer.file, stored);
 }
 
 /* ---- equality of calls ---- */

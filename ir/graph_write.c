@@ -3,7 +3,6 @@
  * Left alone: how expressions are spelled (ir/graph_express.c) and the other sections (ir/graph_file.c). */
 #include "ir/graph_write.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/graph_express.h"
@@ -65,26 +64,8 @@ static bool is_node(const Writer *writer, uint32_t id) {
 
 /* ---- names ---- */
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Names that nothing but a node may have, sorted. */
-static const char **taken_names(const Writer *writer, uint32_t *count) {
-    const Graph *graph = writer->express.file.graph;
-    const char **taken =
-        IR_NEW_ARRAY(writer->express.file.job, const char *, graph->values.count + graph->dims.count + 1);
-    *count = 0;
-    for (uint32_t i = 0; i < graph->dims.count; i++) taken[(*count)++] = graph->dims.at[i].name;
-    for (uint32_t i = 0; i < graph->values.count; i++)
-        if (writer->express.file.names[i]) taken[(*count)++] = writer->express.file.names[i];
-    qsort(taken, *count, sizeof *taken, compare_names);
-    return taken;
-}
-
-/* What an output stores is called like the output, where it has no name and that one is free. A scalar gets a node for
- * it: stored[i], else NULL. */
-static void choose_names(Writer *writer, const char **stored) {
+/* What an output stores is called like the output, where it has no name and that one is free. */
+static void choose_names(Writer *writer) {
     GraphFile *file = &writer->express.file;
     const Graph *graph = file->graph;
     bool *inlined = IR_NEW_ARRAY(file->job, bool, graph->values.count);
@@ -95,16 +76,9 @@ static void choose_names(Writer *writer, const char **stored) {
                           : value->op == OP_SCALAR ? graph->scalars.at[value->tensor].name
                                                    : value->name;
     }
-    uint32_t count;
-    const char **taken = taken_names(writer, &count);
     for (uint32_t i = 0; i < graph->outputs.count; i++) {
         const Tensor *output = &graph->outputs.at[i];
-        bool is_taken = bsearch(&output->name, taken, count, sizeof *taken, compare_names) != NULL;
-        stored[i] = NULL;
-        if (graph->values.at[output->value].op == OP_SCALAR)
-            stored[i] = is_taken ? ir_format(file->job, "%s_node", output->name) : output->name;
-        else if (!file->names[output->value] && !is_taken)
-            file->names[output->value] = output->name;
+        if (!file->names[output->value] && !ir_file_has(file, output->name)) file->names[output->value] = output->name;
     }
     ir_file_name(file, inlined, 1);
 }
@@ -165,7 +139,8 @@ static bool express_all(Writer *writer, const char **texts) {
 
 /* ---- the file ---- */
 
-static void put_nodes(const Writer *writer, const char *const *texts, const char *const *stored) {
+/* The nodes and the outputs. */
+static void put_nodes(const Writer *writer, const char *const *texts) {
     const GraphFile *file = &writer->express.file;
     FileLines lines = {0};
     for (uint32_t id = 0; id < file->graph->values.count; id++) {
@@ -174,14 +149,9 @@ static void put_nodes(const Writer *writer, const char *const *texts, const char
         ir_file_scalar(&line, texts[id], false);
         ir_file_add(file, &lines, &line, file->notes && file->notes->values ? file->notes->values[id] : NULL);
     }
-    for (uint32_t i = 0; i < file->graph->outputs.count; i++) {
-        const Tensor *output = &file->graph->outputs.at[i];
-        if (value_of(writer, output->value)->op != OP_SCALAR) continue;
-        Text line = ir_file_key(file, stored[i]);
-        ir_file_scalar(&line, file->names[output->value], false);
-        ir_file_add(file, &lines, &line, NULL);
-    }
+    const char **stored = ir_file_stored(file, &lines);
     ir_file_section(file, "nodes", &lines);
+    ir_file_outputs(file, stored);
 }
 
 void ir_graph_write(Text *text, const Graph *graph, const GraphNotes *notes) {
@@ -195,17 +165,13 @@ void ir_graph_write(Text *text, const Graph *graph, const GraphNotes *notes) {
     writer.uses = IR_NEW_ARRAY(job, uint32_t, count);
     writer.live = IR_NEW_ARRAY(job, bool, count);
     writer.stored = IR_NEW_ARRAY(job, bool, count);
-    const char **stored = IR_NEW_ARRAY(job, const char *, graph->outputs.count);
     const char **texts;
     count_uses(&writer);
     do {
         texts = IR_NEW_ARRAY(job, const char *, count);
         for (uint32_t id = 0; id < count; id++) express->node[id] = is_node(&writer, id);
-        choose_names(&writer, stored);
+        choose_names(&writer);
     } while (!express_all(&writer, texts));
     ir_file_head(&express->file);
-    put_nodes(&writer, texts, stored);
-    for (uint32_t i = 0; i < graph->outputs.count; i++)
-        if (!stored[i]) stored[i] = express->file.names[graph->outputs.at[i].value];
-    ir_file_outputs(&express->file, stored);
+    put_nodes(&writer, texts);
 }

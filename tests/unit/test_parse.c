@@ -39,6 +39,11 @@ static void test_round_trip(void **state) {
     (void)state;
     uint32_t files = graph_text_each_file("tests/graphs", round_trip);
     assert_true(files >= 12);
+    static const char stored[] = "graph: g\nscalars: {s: 0.5}\ninputs: {x: 'i64[4]'}\n"
+                                 "nodes: {a: s, b: 'x + cast(-inf, i64)', c: 'maximum(s, -nan)', t: s}\n"
+                                 "outputs: {a: f32, b: i64, c: f32, c_: {dtype: f16, of: t}}\n";
+    for (int up_to = UP_TO_PARSE; up_to <= UP_TO_SIMPLIFY; up_to++)
+        round_trip("stored", stored, sizeof stored - 1, (UpTo)up_to);
     printf("# graph files printed and read back: %u\n", files);
 }
 
