@@ -208,6 +208,7 @@ static void read_scalar(Front *front, const Doc *key, const Doc *item) {
         if (dtype && dtype->kind != DOC_SCALAR)
             ir_stop_at(front->job, STATUS_REJECTED, dtype->place, "expected a dtype");
         if (dtype) tensor.dtype = gen_find_dtype(front, dtype->text, dtype->place);
+        if (dtype) tensor.type = gen_find_type(front, dtype->text);
         if (value) read_default(front, value, &tensor);
     } else {
         read_default(front, item, &tensor);

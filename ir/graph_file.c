@@ -29,7 +29,9 @@ void ir_file_name(GraphFile *file, const bool *inlined, uint32_t first) {
     const Graph *graph = file->graph;
     uint32_t count = 0, next = first;
     const char **taken =
-        IR_NEW_ARRAY(file->job, const char *, graph->values.count + graph->dims.count + graph->outputs.count + 1);
+        IR_NEW_ARRAY(file->job, const char *,
+                     graph->types.count + graph->dims.count + graph->values.count + graph->outputs.count + 1);
+    for (uint32_t i = 0; i < graph->types.count; i++) taken[count++] = graph->types.at[i].name;
     for (uint32_t i = 0; i < graph->dims.count; i++) taken[count++] = graph->dims.at[i].name;
     for (uint32_t i = 0; i < graph->outputs.count; i++) taken[count++] = graph->outputs.at[i].name;
     for (uint32_t i = 0; i < graph->values.count; i++) {
@@ -46,6 +48,8 @@ void ir_file_name(GraphFile *file, const bool *inlined, uint32_t first) {
 }
 
 bool ir_file_has(const GraphFile *file, const char *name) {
+    for (uint32_t i = 0; i < file->graph->types.count; i++)
+        if (strcmp(file->graph->types.at[i].name, name) == 0) return true;
     for (uint32_t i = 0; i < file->graph->dims.count; i++)
         if (strcmp(file->graph->dims.at[i].name, name) == 0) return true;
     for (uint32_t i = 0; i < file->graph->values.count; i++)
@@ -387,20 +391,23 @@ static const char *dtype_name(const GraphFile *file, const Tensor *tensor) {
     return ir_dtype(tensor->dtype)->name;
 }
 
-static bool is_type_used(const GraphFile *file, const char *type) {
-    const Graph *graph = file->graph;
-    for (uint32_t i = 0; i < graph->inputs.count; i++)
-        if (graph->inputs.at[i].type && !strcmp(graph->inputs.at[i].type, type)) return true;
-    for (uint32_t i = 0; i < graph->outputs.count; i++)
-        if (graph->outputs.at[i].type && !strcmp(graph->outputs.at[i].type, type)) return true;
+static bool names_type(const Tensor *tensors, uint32_t count, const char *type) {
+    for (uint32_t i = 0; i < count; i++)
+        if (tensors[i].type && strcmp(tensors[i].type, type) == 0) return true;
     return false;
+}
+
+static bool is_type_used(const Graph *graph, const char *type) {
+    return names_type(graph->inputs.at, graph->inputs.count, type) ||
+           names_type(graph->scalars.at, graph->scalars.count, type) ||
+           names_type(graph->outputs.at, graph->outputs.count, type);
 }
 
 static void put_types(const GraphFile *file) {
     FileLines lines = {0};
     for (uint32_t i = 0; file->people && i < file->graph->types.count; i++) {
         const TypeName *type = &file->graph->types.at[i];
-        if (!is_type_used(file, type->name)) continue;
+        if (!is_type_used(file->graph, type->name)) continue;
         Text line = ir_file_key(file, type->name);
         ir_text_put(&line, ir_dtype(type->dtype)->name);
         ir_file_add(file, &lines, &line, NULL);
@@ -447,10 +454,10 @@ static void put_scalars(const GraphFile *file) {
     for (uint32_t i = 0; i < file->graph->scalars.count; i++) {
         const Tensor *tensor = &file->graph->scalars.at[i];
         Text line = ir_file_key(file, tensor->name);
-        if (file->people && tensor->dtype == DTYPE_F32 && tensor->has_default) {
+        if (file->people && tensor->has_default && strcmp(dtype_name(file, tensor), "f32") == 0) {
             ir_text_put(&line, default_string(file, tensor));
         } else {
-            ir_text_format(&line, "{dtype: %s", ir_dtype(tensor->dtype)->name);
+            ir_text_format(&line, "{dtype: %s", dtype_name(file, tensor));
             if (tensor->has_default && tensor->dtype == DTYPE_BOOL)
                 put_truth(file, &line, "default", tensor->default_int ? "True" : "False");
             else if (tensor->has_default)

@@ -35,7 +35,7 @@ uint32_t ir_file_operands(const GraphFile *file, uint32_t id, uint32_t **operand
  * so that no two names of the file are equal. */
 void ir_file_name(GraphFile *file, const bool *inlined, uint32_t first);
 
-/* Whether a dim or a value has this name. */
+/* Whether a type, a dim or a value has this name. */
 bool ir_file_has(const GraphFile *file, const char *name);
 
 /* A name, or the text of an expression, quoted where YAML would take it for something else; flow: within { }. */
