@@ -224,6 +224,9 @@ static void add_inputs(Making *making, Graph *graph, uint32_t *map) {
             if (!making->cut->needed[i] || own != turn || (!seed && !making->cut->read[i])) continue;
             const Tensor tensor = own == 1 ? stored_tensor(making, i) : joint->graph->inputs.at[value->tensor];
             add_input(making, graph, i, &tensor, map);
+            const DType dtype = ir_compute_dtype(value->dtype); /* an f64 value may be stored in f32 */
+            if (ir_compute_dtype(tensor.dtype) != dtype)
+                map[i] = ir_graph_cast(joint->job, graph, map[i], dtype, value->place);
             if (!seed) note_read(making, own == 0 ? GRAD_INPUT : making->is_new[i] ? GRAD_SAVED : GRAD_OUTPUT, &tensor);
         }
     }
@@ -272,7 +275,10 @@ static void make_backward(Making *making) {
         const Value *value = &from->values.at[i];
         if (!making->cut->needed[i] || map[i] != IR_NONE) continue;
         map[i] = ir_graph_add(joint->job, graph, value->op, value->dtype, value->place);
-        graph->values.at[map[i]] = ir_value_mapped(joint->job, value, map);
+        Value *own = &graph->values.at[map[i]];
+        *own = ir_value_mapped(joint->job, value, map);
+        if (value->op == OP_INDEX || value->op == OP_RESHAPE) /* of what is read as it was rounded too */
+            own->dtype = graph->values.at[own->arg[0]].dtype;
     }
     for (uint32_t i = joint->from->outputs.count; i < from->outputs.count; i++) {
         Tensor *output = IR_PUSH(joint->job, &graph->outputs);
