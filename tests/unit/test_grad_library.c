@@ -132,7 +132,7 @@ static void test_settings(void **state) {
                      (ng_grad_options){.defines = defines, .define_count = 2, .hints = &rows, .hint_count = 1});
     assert_done(&got);
     assert_null(strstr(got.backward.bytes, "bf16"));
-    assert_non_null(strstr(got.backward.bytes, "f16["));
+    assert_non_null(strstr(got.backward.bytes, "E: f16\n"));
     assert_non_null(strstr(got.backward.bytes, "hint: 4096"));
     assert_non_null(strstr(got.forward.bytes, "48"));
     assert_non_null(strstr(got.words.bytes, "M=4096"));
