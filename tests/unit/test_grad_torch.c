@@ -155,11 +155,11 @@ static void check(Job *job, void *state) {
 static void test_numbers(void **state) {
     (void)state;
     cJSON *root;
-    const cJSON *json;
+    const cJSON *all = torch_cases(&root), *json;
     uint32_t cases = 0, failed = 0;
     uint64_t elements = 0, saved[2] = {0}, wide = 0;
     double worst = 0;
-    cJSON_ArrayForEach(json, torch_cases(&root)) for (uint32_t again = 0; again < 2; again++) {
+    cJSON_ArrayForEach(json, all) for (uint32_t again = 0; again < 2; again++) {
         Job *job = ir_job_create(NULL);
         Case test = {.json = json, .again = again};
         const Status status = ir_job_run(job, check, &test);
