@@ -19,6 +19,7 @@ typedef struct View {
     int64_t extent[IR_MAX_RANK];
     uint8_t rank;
     DType dtype;
+    const double *low; /* f64: what each element leaves of a long double, in the same strides; NULL: nothing */
 } View;
 
 typedef struct Scalar {
@@ -34,6 +35,7 @@ typedef struct Box {
 typedef struct Expected { /* elements of the box in row-major order */
     uint64_t count;
     double *number;     /* float outputs: rounded to the output's dtype */
+    double *low;        /* f64 outputs: what number leaves of a long double; else NULL */
     double *bound;      /* before that rounding; INFINITY: anything passes */
     int64_t *integer;   /* integer and bool outputs */
     uint64_t uncertain; /* elements met within their bound of a discontinuity other than a float cast; at most count */

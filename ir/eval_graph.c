@@ -50,13 +50,14 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
     DType dtype = load->view->dtype;
     size_t bytes = ir_dtype(dtype)->bytes;
     const char *element = (const char *)load->view->bytes + position[1] * (int64_t)bytes;
+    const double *low = load->view->low ? load->view->low + position[1] : NULL;
     Lane out = ir_lane_at(load->out, position[0], step[0]);
     for (int64_t i = 0; i < count; i++, element += step[1] * (int64_t)bytes) {
         if (out.integer) {
             out.integer[i * out.step] = ir_load_int(dtype, element);
         } else if (out.number) {
             out.number[i * out.step] = ir_load_float(dtype, element);
-            if (out.low) out.low[i * out.step] = 0;
+            if (out.low) out.low[i * out.step] = low ? low[i * step[1]] : 0;
         }
         out.bound[i * out.step] = 0;
     }
@@ -354,7 +355,7 @@ static void result_strip(void *state, const int64_t *position, const int64_t *st
     const ResultStrip *result = state;
     Expected *expected = result->expected;
     Lane in = ir_lane_at(result->in, position[0], step[0]);
-    Lane out = {expected->number, expected->bound, expected->integer, 1, NULL, expected->cause};
+    Lane out = {expected->number, expected->bound, expected->integer, 1, expected->low, expected->cause};
     out = ir_lane_at(out, position[1], step[1]);
     DType dtype = result->cast.result;
     for (int64_t i = 0; out.cause && i < count; i++) out.cause[i * out.step] = in.cause[i * in.step];
@@ -368,6 +369,7 @@ static void result_strip(void *state, const int64_t *position, const int64_t *st
                     isinf(ir_round(dtype, fabs(value) + bound)) != isinf(ir_round(dtype, fabs(value) - bound));
         out.number[i * out.step] = rounded;
         out.bound[i * out.step] = edge ? (double)INFINITY : bound;
+        if (out.low) out.low[i * out.step] = in.low[i * in.step];
     }
 }
 
@@ -489,6 +491,8 @@ Expected ir_eval_graph(Job *job, const Graph *graph, const EvalInput *input, uin
         expected.number = IR_NEW_ARRAY(job, double, expected.count);
     else
         expected.integer = IR_NEW_ARRAY(job, int64_t, expected.count);
+    if (tensor->dtype == DTYPE_F64 && ir_is_float(graph->values.at[wanted].dtype))
+        expected.low = IR_NEW_ARRAY(job, double, expected.count);
     if (has_jumps(graph, output)) expected.cause = IR_NEW_ARRAY(job, uint32_t, expected.count);
     Mark mark = ir_mark(job);
     Evaluator eval = {.job = job, .graph = graph, .input = input, .real = choose_real(graph, output)};

@@ -1,0 +1,34 @@
+/* Central differences of a graph in long double: what its gradients are compared with. */
+#ifndef IR_DIFFERENCE_H
+#define IR_DIFFERENCE_H
+
+#include "ir/eval.h"
+
+/* L = the sum over outputs of sum(weight * output). */
+typedef struct Weighted {
+    const Graph *graph;          /* of ir_graph_widen, composites expanded */
+    const EvalInput *input;      /* views of floats are f64 without gaps, rounded by ir_difference_round */
+    const double *const *weight; /* of each output's elements; NULL: it does not count */
+} Weighted;
+
+typedef struct Difference {
+    double number;
+    double error; /* what extrapolation and long double's rounding leave, estimated from the differences themselves */
+    bool sure;    /* false: L has a kink or a jump here, or error is as large as to say nothing */
+} Difference;
+
+/* Clears low bits, so that x plus and minus a step are exact. */
+void ir_difference_round(double *number, uint64_t count);
+
+/* The outputs where nothing is moved: `centre` of ir_difference. */
+Expected *ir_difference_centre(Job *job, const Weighted *of);
+
+/* dL along one element of an input, or along a direction over all of it (multiples of 1/8 up to 1; element is not
+ * read then). The job's memory is left as it was. */
+Difference ir_difference(Job *job, const Weighted *of, const Expected *centre, uint32_t input, uint64_t element,
+                         const double *direction);
+
+/* What long double leaves of a bound that is for f64. */
+double ir_difference_rounding(double bound);
+
+#endif
