@@ -10,20 +10,27 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 14, NEEDED = 3 };
+enum { STEPS = 14, NEEDED = 4 };
 
 static const double usable = 0x1p-20; /* of the size of what is differenced: an error above it says nothing */
-static const double settled = 0x1p-42;
+static const double settled = 0x1p-40;
+static const double literals = 0x1p-45; /* of the size: 256 last places of f64 */
 
 typedef struct Table {            /* extrapolations of the steps so far */
     long double at[STEPS][STEPS]; /* [s][k], s <= k */
-    double noise[STEPS];
+    uint32_t count;
     long double first; /* the error's first term falls so with half the step: 4 (h^2, h^4, ...), 2 (h, h^3, ...) */
     long double best;
     double error;
 } Table;
 
-double ir_difference_rounding(double bound) { return bound * 0x1p-11; }
+/* What long double leaves of a bound that is for f64: 11 bits more. */
+static double in_long_double(double bound) { return bound * 0x1p-11; }
+
+double ir_difference_allows(const Difference *difference, double bound) {
+    const double rounding = 0x1p-52 * fabs(difference->number); /* of both to double */
+    return difference->error + in_long_double(bound) + fmin(bound, literals * difference->size) + rounding;
+}
 
 static double power_of_two(double x) { /* at most |x| */
     int exponent;
@@ -41,27 +48,39 @@ void ir_difference_round(double *number, uint64_t count) {
     const double least = mean_size(number, count) / 4;
     for (uint64_t i = 0; i < count; i++) {
         if (!isfinite(number[i])) continue;
-        const double unit = power_of_two(fmax(fabs(number[i]), least)) * 0x1p-40;
+        const double unit = power_of_two(fmax(fabs(number[i]), least)) * 0x1p-48;
         number[i] = nearbyint(number[i] / unit) * unit;
     }
 }
 
-static void table_push(Table *table, uint32_t k, long double value, double noise) {
+static void table_clear(Table *a, Table *b) {
+    a->count = b->count = 0;
+    a->error = b->error = (double)INFINITY;
+}
+
+static void table_push(Table *table, long double value, double noise) {
+    const uint32_t k = table->count++;
     table->at[k][k] = value;
-    table->noise[k] = noise;
     for (uint32_t s = k; s-- > 0;) {
         const long double fewer = table->at[s][k - 1], later = table->at[s + 1][k];
         const long double factor = ldexpl(table->first, 2 * (int)(k - s - 1));
         const long double made = table->at[s][k] = later + (later - fewer) / (factor - 1);
-        /* the weights of all steps together are below 2 */
-        const double error = (double)(fabsl(made - fewer) + fabsl(made - later)) + 2 * noise;
-        if (k - s + 1 < NEEDED || !(error < table->error)) continue;
+        if (k - s + 1 < NEEDED) continue;
+        /* the distance before stands for these where they are small by chance; the steps' weights are below 2 in all */
+        const long double before = fabsl(fewer - table->at[s][k - 2]) / 64;
+        const double error = (double)(fabsl(made - fewer) + fabsl(made - later) + before) + 2 * noise;
+        if (!(error < table->error)) continue;
         table->best = made;
         table->error = error;
     }
 }
 
 /* ---- L with an input moved ---- */
+
+typedef struct Part { /* of an output: what moves with the input */
+    Box box;
+    uint64_t count;
+} Part;
 
 typedef struct Mover {
     Job *job;
@@ -71,23 +90,52 @@ typedef struct Mover {
     uint64_t element, count; /* of the input */
     const double *direction;
     double *memory; /* the moved input */
+    Part *parts;    /* of each output */
 } Mover;
 
-static int64_t view_count(const View *view) {
-    int64_t count = 1;
-    for (uint32_t d = 0; d < view->rank; d++) count *= view->extent[d];
+static uint64_t view_count(const View *view) {
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < view->rank; d++) count *= (uint64_t)view->extent[d];
     return count;
 }
 
-static Expected *evaluate(Job *job, const Weighted *of, const EvalInput *input) {
+/* Indices of `rank` dims within a box, in row-major order: from one to the next. */
+static void step_index(const Box *box, uint32_t rank, int64_t *index) {
+    for (uint32_t d = rank; d-- > 0;) {
+        if (++index[d] < box->stop[d]) return;
+        index[d] = box->start[d];
+    }
+}
+
+static Part whole_of(Job *job, const Weighted *of, uint32_t output) {
+    const Graph *graph = of->graph;
+    const Shape *shape = &graph->outputs.at[output].shape;
+    Part part = {.count = 1};
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        IR_REQUIRE(job, ir_poly_eval(shape->extent[d], of->input->dims, graph->dims.count, NULL, 0, &part.box.stop[d]));
+        part.count *= (uint64_t)part.box.stop[d];
+    }
+    return part;
+}
+
+static Part *all_parts(Job *job, const Weighted *of) {
+    Part *parts = IR_NEW_ARRAY(job, Part, of->graph->outputs.count + (size_t)1);
+    for (uint32_t o = 0; o < of->graph->outputs.count; o++)
+        if (of->weight[o]) parts[o] = whole_of(job, of, o);
+    return parts;
+}
+
+static Expected *evaluate(Job *job, const Weighted *of, const EvalInput *input, const Part *parts) {
     const uint32_t count = of->graph->outputs.count;
     Expected *outputs = IR_NEW_ARRAY(job, Expected, count + (size_t)1);
     for (uint32_t o = 0; o < count; o++)
-        if (of->weight[o]) outputs[o] = ir_eval_graph(job, of->graph, input, o, NULL);
+        if (parts[o].count) outputs[o] = ir_eval_graph(job, of->graph, input, o, &parts[o].box);
     return outputs;
 }
 
-Expected *ir_difference_centre(Job *job, const Weighted *of) { return evaluate(job, of, of->input); }
+Expected *ir_difference_centre(Job *job, const Weighted *of) {
+    return evaluate(job, of, of->input, all_parts(job, of));
+}
 
 static Expected *evaluate_moved(const Mover *mover, double step) {
     EvalInput input = *mover->of->input;
@@ -100,7 +148,35 @@ static Expected *evaluate_moved(const Mover *mover, double step) {
     if (!mover->direction) mover->memory[mover->element] = from[mover->element] + step;
     views[mover->input].bytes = mover->memory;
     input.inputs = views;
-    return evaluate(mover->job, mover->of, &input);
+    return evaluate(mover->job, mover->of, &input, mover->parts);
+}
+
+/* The box of those elements that are not what they were. */
+static Part changed_part(const Part *whole, uint32_t rank, const Expected *centre, const Expected *moved) {
+    Part part = {.count = 0};
+    int64_t index[IR_MAX_RANK] = {0};
+    for (uint64_t i = 0; i < whole->count; i++, step_index(&whole->box, rank, index)) {
+        if (moved->number[i] == centre->number[i]) continue;
+        for (uint32_t d = 0; d < rank; d++) {
+            if (!part.count || index[d] < part.box.start[d]) part.box.start[d] = index[d];
+            if (!part.count || index[d] >= part.box.stop[d]) part.box.stop[d] = index[d] + 1;
+        }
+        part.count = 1;
+    }
+    for (uint32_t d = 0; part.count && d < rank; d++) part.count *= (uint64_t)(part.box.stop[d] - part.box.start[d]);
+    return part;
+}
+
+/* What one element reaches: all that a NaN there changes. Where it falls on the wrong side of a comparison, and so
+ * something is missed, that something does not move with the element, or the difference is found to be wrong. */
+static void find_parts(Mover *mover) {
+    mover->parts = all_parts(mover->job, mover->of);
+    if (mover->direction) return;
+    const Expected *moved = evaluate_moved(mover, (double)NAN);
+    for (uint32_t o = 0; o < mover->of->graph->outputs.count; o++)
+        if (mover->parts[o].count)
+            mover->parts[o] = changed_part(&mover->parts[o], mover->of->graph->outputs.at[o].shape.rank,
+                                           &mover->centre[o], &moved[o]);
 }
 
 static long double element_of(const Expected *output, uint64_t i) {
@@ -116,28 +192,36 @@ typedef struct Moved {
     double moved, size;         /* sum of |weight * difference| over the step, of |weight * output| */
 } Moved;
 
+static void add_output(Moved *moved, const Mover *mover, uint32_t o, const Expected *left, const Expected *right) {
+    const Part *part = &mover->parts[o];
+    const uint32_t rank = mover->of->graph->outputs.at[o].shape.rank;
+    const Part whole = whole_of(mover->job, mover->of, o);
+    int64_t index[IR_MAX_RANK];
+    memcpy(index, part->box.start, sizeof index);
+    for (uint64_t i = 0; i < part->count; i++, step_index(&part->box, rank, index)) {
+        uint64_t at = 0;
+        for (uint32_t d = 0; d < rank; d++) at = at * (uint64_t)whole.box.stop[d] + (uint64_t)index[d];
+        const double weight = mover->of->weight[o][at], bound = mover->centre[o].bound[at];
+        const long double a = element_of(left, i), b = element_of(right, i), c = element_of(&mover->centre[o], at);
+        moved->central += weight * minus(b, a);
+        moved->apart += weight * (minus(b, c) - minus(c, a));
+        moved->moved += fabs(weight) * (double)fabsl(minus(b, a));
+        if (isfinite((double)c)) moved->size += fabs(weight) * (double)fabsl(c);
+        moved->noise += fabs(weight) * (right->bound[i] + left->bound[i] + 2 * bound);
+    }
+}
+
 static Moved move(const Mover *mover, double step) {
     Moved moved = {0};
     const Mark mark = ir_mark(mover->job);
     const Expected *right = evaluate_moved(mover, step), *left = evaluate_moved(mover, -step);
-    for (uint32_t o = 0; o < mover->of->graph->outputs.count; o++) {
-        const double *weight = mover->of->weight[o];
-        for (uint64_t i = 0; weight && i < right[o].count; i++) {
-            const long double a = element_of(&left[o], i), b = element_of(&right[o], i);
-            const long double c = element_of(&mover->centre[o], i), difference = minus(b, a);
-            const double bound = right[o].bound[i] + left[o].bound[i] + 2 * mover->centre[o].bound[i];
-            moved.central += weight[i] * difference;
-            moved.apart += weight[i] * (minus(b, c) - minus(c, a));
-            moved.moved += fabs(weight[i]) * (double)fabsl(difference);
-            if (isfinite((double)c)) moved.size += fabs(weight[i]) * (double)fabsl(c);
-            moved.noise += fabs(weight[i]) * bound;
-        }
-    }
+    for (uint32_t o = 0; o < mover->of->graph->outputs.count; o++)
+        if (mover->parts[o].count) add_output(&moved, mover, o, &left[o], &right[o]);
     ir_reset(mover->job, mark);
     moved.central /= 2 * (long double)step;
     moved.apart /= step;
     moved.moved /= 2 * step;
-    moved.noise = ir_difference_rounding(moved.noise) / (2 * step) + 0x1p-60 * moved.moved;
+    moved.noise = in_long_double(moved.noise) / (2 * step) + 0x1p-60 * moved.moved;
     return moved;
 }
 
@@ -146,28 +230,32 @@ Difference ir_difference(Job *job, const Weighted *of, const Expected *centre, u
     const Mark mark = ir_mark(job);
     const View *view = &of->input->inputs[input];
     const double *from = view->bytes;
-    Mover mover = {job, of, centre, input, element, (uint64_t)view_count(view), direction, NULL};
+    Mover mover = {job, of, centre, input, element, view_count(view), direction, NULL, NULL};
     mover.memory = IR_NEW_ARRAY(job, double, mover.count);
+    find_parts(&mover);
     const double mean = mean_size(from, mover.count);
     const double first = power_of_two((direction ? mean : fmax(fabs(from[element]), mean / 4)) / 8);
-    Table central = {.first = 4, .error = (double)INFINITY}, apart = {.first = 2, .error = (double)INFINITY};
+    /* of a step below all others: where jumps go by at even distances, larger ones may agree on a slope */
+    const Moved least = move(&mover, ldexp(first, -(STEPS + 2)));
+    Table central = {.first = 4}, apart = {.first = 2};
     double size = 0;
-    uint32_t used = 0;
-    for (uint32_t k = 0; k < STEPS; k++) {
+    bool confirmed = false;
+    table_clear(&central, &apart);
+    for (uint32_t k = 0; k < STEPS && !confirmed; k++) {
         const Moved moved = move(&mover, ldexp(first, -(int)k));
         if (!isfinite((double)moved.central) || !isfinite(moved.noise)) { /* beyond what L is defined on */
-            used = 0;
-            central.error = apart.error = (double)INFINITY;
+            table_clear(&central, &apart);
             continue;
         }
-        table_push(&central, used, moved.central, moved.noise);
-        table_push(&apart, used, moved.apart, 4 * moved.noise);
-        used++;
+        table_push(&central, moved.central, moved.noise);
+        table_push(&apart, moved.apart, 4 * moved.noise);
         size = moved.moved + moved.size / first;
-        if (central.error <= settled * size) break;
+        const bool agrees = fabsl(central.best - least.central) <= usable * size;
+        if (central.error <= settled * size && !agrees) table_clear(&central, &apart);
+        confirmed = agrees && central.error <= (k + 1 < STEPS ? settled : usable) * size;
     }
     ir_reset(job, mark);
     const double jump = (double)fabsl(apart.best);
     const bool kink = jump > apart.error && jump > usable * size;
-    return (Difference){(double)central.best, central.error, !kink && central.error <= usable * size};
+    return (Difference){(double)central.best, central.error, size, confirmed && !kink};
 }

@@ -14,8 +14,13 @@ typedef struct Weighted {
 typedef struct Difference {
     double number;
     double error; /* what extrapolation and long double's rounding leave, estimated from the differences themselves */
+    double size;  /* of what is differenced: what an error is small or large against */
     bool sure;    /* false: L has a kink or a jump here, or error is as large as to say nothing */
 } Difference;
+
+/* How far from the difference a gradient may be that was evaluated in long double. bound: of the oracle, for f64. It
+ * is brought to long double, and literals, which are f64's, may put it off by some of their last places more. */
+double ir_difference_allows(const Difference *difference, double bound);
 
 /* Clears low bits, so that x plus and minus a step are exact. */
 void ir_difference_round(double *number, uint64_t count);
@@ -27,8 +32,5 @@ Expected *ir_difference_centre(Job *job, const Weighted *of);
  * read then). The job's memory is left as it was. */
 Difference ir_difference(Job *job, const Weighted *of, const Expected *centre, uint32_t input, uint64_t element,
                          const double *direction);
-
-/* What long double leaves of a bound that is for f64. */
-double ir_difference_rounding(double bound);
 
 #endif

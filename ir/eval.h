@@ -19,7 +19,9 @@ typedef struct View {
     int64_t extent[IR_MAX_RANK];
     uint8_t rank;
     DType dtype;
-    const double *low; /* f64: what each element leaves of a long double, in the same strides; NULL: nothing */
+    /* In the same strides: of f64, what each element leaves of a long double; of any, how far it may be from what it
+     * stands for. NULL: nothing. */
+    const double *low, *bound;
 } View;
 
 typedef struct Scalar {

@@ -51,6 +51,7 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
     size_t bytes = ir_dtype(dtype)->bytes;
     const char *element = (const char *)load->view->bytes + position[1] * (int64_t)bytes;
     const double *low = load->view->low ? load->view->low + position[1] : NULL;
+    const double *bound = load->view->bound ? load->view->bound + position[1] : NULL;
     Lane out = ir_lane_at(load->out, position[0], step[0]);
     for (int64_t i = 0; i < count; i++, element += step[1] * (int64_t)bytes) {
         if (out.integer) {
@@ -59,7 +60,7 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
             out.number[i * out.step] = ir_load_float(dtype, element);
             if (out.low) out.low[i * out.step] = low ? low[i * step[1]] : 0;
         }
-        out.bound[i * out.step] = 0;
+        out.bound[i * out.step] = bound ? bound[i * step[1]] : 0;
     }
 }
 

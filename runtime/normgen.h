@@ -255,6 +255,24 @@ typedef struct ng_report {
  * and, with verify or not, where a kernel wrote beside its tensors. */
 NG_API ng_status ng_run(ng_program *program, const ng_args *args, int verify, ng_report *report);
 
+/* ---- gradients, checked ---- */
+
+typedef struct ng_check_grad_options {
+    size_t size;
+    const char *wrt, *of; /* names divided by commas; NULL: every float input, every float output */
+    uint64_t seed;        /* of the outputs' gradients, and of what is sampled */
+    int json;             /* the report as one JSON object, else as lines for people */
+} ng_check_grad_options;
+
+/* The backward graph against central differences of the forward one. Makes both graphs of the program's text (which may
+ * have been compiled up to any pass), compiles and runs them as ng_run does with verify, on inputs in host memory (args
+ * as of ng_run; outputs may be NULL) and random gradients of the outputs. Then every element of each gradient (of more
+ * than 256: 64 of them, and 4 directions over all) is compared with differences in long double of the forward graph in
+ * f64, and the backward graph's dtypes with the same graph in f64. NG_CHECK_FAILED with words in `why` where something
+ * is outside what rounding and the differences' own error allow, or where too few differences settle, as at kinks. */
+NG_API ng_status ng_check_grad(ng_program *forward, const ng_args *args, const ng_check_grad_options *options,
+                               ng_text *report, ng_text *why);
+
 /* ---- measuring ---- */
 
 typedef struct ng_measured {               /* of one program, or of the copy */

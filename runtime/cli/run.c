@@ -62,7 +62,7 @@ int cli_run(Cli *cli) {
     const char *outputs = cli_value(cli, OPTION_OUTPUTS), *expect = cli_value(cli, OPTION_EXPECT);
     const char *how = cli_value(cli, OPTION_CHECK);
     bool check = cli_has(cli, OPTION_CHECK);
-    if (how && !strcmp(how, "grad")) cli_fail(cli, NG_UNAVAILABLE, "--check=grad is not available yet");
+    if (how && !strcmp(how, "grad")) return run_check_grad(cli);
     if (how) cli_fail(cli, NG_USAGE, "--check=%s: expected --check or --check=grad", how);
     if (!expect && (cli_has(cli, OPTION_RTOL) || cli_has(cli, OPTION_ATOL)))
         cli_fail(cli, NG_USAGE, "--rtol and --atol belong to --expect; --check needs no tolerance");

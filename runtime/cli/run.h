@@ -17,7 +17,8 @@ typedef struct Run {
     ng_output_report *reports; /* one an output */
     ng_report report;
     uint64_t seed;
-    uint64_t print; /* elements of each output to show */
+    uint64_t print;      /* elements of each output to show */
+    int64_t default_dim; /* of an any dim that neither an option, a tensor nor a hint gives; 0: 1024 */
 } Run;
 
 /* run_inputs.c: files, dims, scalars and tensors, from the options */
@@ -26,6 +27,9 @@ StFile *run_file(Cli *cli, Run *run, const char *path);
 
 /* run.c */
 void run_release(Run *run);
+
+/* run_grad.c */
+int run_check_grad(Cli *cli);
 
 /* run_report.c */
 void run_describe(Cli *cli, const Run *run); /* device, arch, dims, compile time, inputs */

@@ -199,6 +199,7 @@ static void dims_from_tensors(Cli *cli, Run *run) {
 }
 
 static void find_dims(Cli *cli, Run *run) {
+    const int64_t usual = run->default_dim ? run->default_dim : DEFAULT_DIM;
     uint32_t count = run->opened.facts.dims;
     size_t given_count;
     ng_setting *given = cli_settings(cli, OPTION_DEFINE, &given_count);
@@ -215,7 +216,8 @@ static void find_dims(Cli *cli, Run *run) {
     for (uint32_t i = 0; i < count; i++) {
         ng_arg arg = cli_arg(cli, &run->opened, NG_DIM, i);
         if (run->dims_from[i]) continue;
-        int64_t otherwise = arg.max >= 0 && arg.max < DEFAULT_DIM ? arg.max : DEFAULT_DIM;
+        int64_t otherwise = arg.max >= 0 && arg.max < usual ? arg.max : usual;
+        if (otherwise < arg.multiple && arg.max < 0) otherwise = arg.multiple;
         otherwise -= otherwise % arg.multiple; /* what the graph allows, as near as there is from below */
         run->dims[i] = arg.hint >= 0 ? arg.hint : otherwise;
         run->dims_from[i] = arg.hint >= 0 ? "hint" : "default";

@@ -65,10 +65,12 @@ void run_describe(Cli *cli, const Run *run) {
     for (uint32_t i = 0; i < run->opened.facts.dims; i++)
         buf_format(&cli->out, "dim      %s = %" PRId64 " (%s)\n", cli_arg(cli, &run->opened, NG_DIM, i).name,
                    run->dims[i], run->dims_from[i]);
-    buf_put(&cli->out, "compile  ");
-    put_seconds(&cli->out, run->opened.facts.compile_seconds);
-    buf_format(&cli->out, ", %u kernel variant%s, not cached\n", run->opened.facts.kernels,
-               run->opened.facts.kernels == 1 ? "" : "s");
+    if (run->opened.facts.kernels) { /* else it was not compiled */
+        buf_put(&cli->out, "compile  ");
+        put_seconds(&cli->out, run->opened.facts.compile_seconds);
+        buf_format(&cli->out, ", %u kernel variant%s, not cached\n", run->opened.facts.kernels,
+                   run->opened.facts.kernels == 1 ? "" : "s");
+    }
     for (uint32_t i = 0; i < run->opened.facts.inputs; i++) {
         const Tensor *input = &run->inputs[i];
         buf_format(&cli->out, "input    %s ", input->arg.name);

@@ -425,8 +425,8 @@ static Norm make_norm(Job *job, Random *random, int64_t m, int64_t n, int64_t pa
     norm.gamma = IR_NEW_ARRAY(job, float, (size_t)n);
     for (int64_t i = 0; i < m * (n + pad); i++) ir_store_float(DTYPE_BF16, &norm.x[i], random_normal(random) * 2 + 0.5);
     for (int64_t i = 0; i < n; i++) norm.gamma[i] = (float)random_normal(random);
-    norm.views[0] = (View){norm.x, {n + pad, 1}, {m, n}, 2, DTYPE_BF16, NULL};
-    norm.views[1] = (View){norm.gamma, {1}, {n}, 1, DTYPE_F32, NULL};
+    norm.views[0] = (View){norm.x, {n + pad, 1}, {m, n}, 2, DTYPE_BF16, NULL, NULL};
+    norm.views[1] = (View){norm.gamma, {1}, {n}, 1, DTYPE_F32, NULL, NULL};
     return norm;
 }
 
@@ -509,9 +509,9 @@ static void movement_case(Job *job, void *state) {
     for (int64_t i = 0; i < v * p; i++) rows_data[i] = (float)random_below(random, 1000);
     for (int64_t i = 0; i < b; i++) id_data[i] = (int32_t)random_below(random, (uint32_t)v);
     /* x lies transposed: strides 1, b, b*2c */
-    View views[3] = {{data, {1, b, b * c * 2}, {b, c * 2, p}, 3, DTYPE_F32, NULL},
-                     {rows_data, {p, 1}, {v, p}, 2, DTYPE_F32, NULL},
-                     {id_data, {1}, {b}, 1, DTYPE_I32, NULL}};
+    View views[3] = {{data, {1, b, b * c * 2}, {b, c * 2, p}, 3, DTYPE_F32, NULL, NULL},
+                     {rows_data, {p, 1}, {v, p}, 2, DTYPE_F32, NULL, NULL},
+                     {id_data, {1}, {b}, 1, DTYPE_I32, NULL, NULL}};
     EvalInput input = {.inputs = views};
     Box box = {{random_below(random, (uint32_t)b), random_below(random, (uint32_t)p)}, {b, p}};
     Expected part = ir_eval_graph(job, graph, &input, 0, &box);
@@ -561,7 +561,7 @@ static void pieces_case(Job *job, void *state) {
     add_output(job, graph, DTYPE_F32, ir_graph_reduce(job, graph, REDUCTION_ADD, square, 3, false, nowhere));
     float *data = IR_NEW_ARRAY(job, float, (size_t)(m * n));
     for (int64_t i = 0; i < m * n; i++) data[i] = (float)random_normal(random);
-    View view = {data, {n, 1}, {m, n}, 2, DTYPE_F32, NULL};
+    View view = {data, {n, 1}, {m, n}, 2, DTYPE_F32, NULL, NULL};
     EvalInput input = {.inputs = &view};
     Expected all = ir_eval_graph(job, graph, &input, 0, NULL);
     for (int64_t i = 0; i < m * n; i++) {
@@ -597,7 +597,7 @@ static void deep_case(Job *job, void *state) {
     while (graph->values.count < IR_MAX_NODES) y = op2(job, graph, OP_ADD, y, x);
     add_output(job, graph, DTYPE_F32, y);
     float data[3] = {1, 2, 3};
-    View view = {data, {1}, {3}, 1, DTYPE_F32, NULL};
+    View view = {data, {1}, {3}, 1, DTYPE_F32, NULL, NULL};
     EvalInput input = {.inputs = &view};
     Expected all = ir_eval_graph(job, graph, &input, 0, NULL);
     assert_true(all.number[2] == 3.0 * IR_MAX_NODES && all.bound[2] == 0);
@@ -669,7 +669,7 @@ static void jumps_case(Job *job, void *unused) {
     uint32_t whole = op1(job, graph, OP_ROUND, scaled);
     add_output(job, graph, DTYPE_I8, ir_graph_cast(job, graph, whole, DTYPE_I8, nowhere));
     float rows[6] = {127, 63.5f, 3};
-    View view = {rows, {3, 1}, {2, 3}, 2, DTYPE_F32, NULL};
+    View view = {rows, {3, 1}, {2, 3}, 2, DTYPE_F32, NULL, NULL};
     Expected all = ir_eval_graph(job, graph, &(EvalInput){.inputs = &view}, 0, NULL);
     assert_int_equal(all.uncertain, 1);
     for (int i = 0; i < 6; i++) {

@@ -1,0 +1,490 @@
+/* The public check of gradients. In: a forward program, its inputs. Out: what was found, in words. Both programs of
+ * gen_grad's graphs run here, each checked as ng_run checks it; what their graphs mean is runtime/check_grad.c's. */
+#include "runtime/check_grad.h"
+#include "runtime/context.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gen/tell.h"
+
+enum { ALIGNMENT = 256 };
+
+typedef struct Side { /* one of the two programs, with memory of its own */
+    const char *what;
+    ng_program *program;
+    RtScratch scratch;
+    int64_t *any;
+    ng_scalar *scalars;
+    void **tensors; /* pointers */
+    ng_output_report *reports;
+    bool failed;
+} Side;
+
+typedef struct GradRun {
+    ng_program *forward;
+    const ng_args *args;
+    ng_check_grad_options options;
+    RtScratch given; /* of the forward program's own tensors */
+    Side sides[2];   /* forward extended, backward */
+    Tell report;
+    Text why;
+    Status status;
+} GradRun;
+
+/* ---- names ---- */
+
+/* "a,b", blanks around each dropped. */
+static Names split_names(Job *job, const char *text) {
+    IR_LIST(const char *) names = {0};
+    while (text && *text) {
+        text += strspn(text, " ,");
+        size_t length = strcspn(text, ",");
+        while (length && text[length - 1] == ' ') length--;
+        if (length) *IR_PUSH(job, &names) = ir_copy_text(job, text, length);
+        text += strcspn(text, ",");
+    }
+    return (Names){names.at, names.count};
+}
+
+static uint32_t tensor_of(const RtProgram *program, uint32_t first, uint32_t stop, const char *name) {
+    for (uint32_t t = first; t < stop; t++)
+        if (!strcmp(program->tensors[t].tensor->name, name)) return t;
+    return IR_NONE;
+}
+
+static uint32_t input_of(const RtProgram *program, const char *name) {
+    return tensor_of(program, 0, program->input_count, name);
+}
+
+static uint32_t output_of(const RtProgram *program, const char *name) {
+    return tensor_of(program, program->input_count, program->tensor_count, name);
+}
+
+/* ---- memory ---- */
+
+static void set_dims(Job *job, GradRun *run, Side *side) {
+    const RtProgram *to = side->program->tables, *from = run->forward->tables;
+    side->any = IR_NEW_ARRAY(job, int64_t, to->any_count + (size_t)1);
+    for (uint32_t i = 0; i < to->any_count; i++)
+        for (uint32_t k = 0; k < from->any_count; k++)
+            if (!strcmp(to->graph->dims.at[to->any[i]].name, from->graph->dims.at[from->any[k]].name))
+                side->any[i] = run->args->dims[k];
+    const Graph *graph = to->graph, *forward = from->graph;
+    side->scalars = IR_NEW_ARRAY(job, ng_scalar, graph->scalars.count + (size_t)1);
+    for (uint32_t i = 0; i < graph->scalars.count; i++)
+        for (uint32_t k = 0; k < forward->scalars.count; k++) {
+            const Tensor *scalar = &forward->scalars.at[k];
+            if (strcmp(graph->scalars.at[i].name, scalar->name) != 0) continue;
+            const Scalar value = rt_scalar_value(scalar, run->args->scalars ? &run->args->scalars[k] : NULL);
+            side->scalars[i] = scalar->dtype == DTYPE_F64                    ? (ng_scalar){.f64 = value.number}
+                               : ir_dtype(scalar->dtype)->kind == KIND_FLOAT ? (ng_scalar){.f32 = (float)value.number}
+                                                                             : (ng_scalar){.i64 = value.integer};
+        }
+}
+
+/* All bytes set: NaN in every float dtype. What accumulates starts at 0. */
+static void *make_tensor(Job *job, const RtSpan *span, bool zero) {
+    const size_t bytes = (size_t)(span->high - span->low);
+    char *memory = ir_alloc(job, bytes + ALIGNMENT);
+    memory += (ALIGNMENT - (uintptr_t)memory % ALIGNMENT) % ALIGNMENT;
+    if (!zero) memset(memory, 0xff, bytes);
+    return memory - span->low;
+}
+
+static View view_of(const RtProgram *program, const RtScratch *scratch, uint32_t tensor, void *pointer) {
+    const RtSpan *span = &scratch->spans[tensor];
+    View view = {.bytes = pointer,
+                 .rank = program->tensors[tensor].tensor->shape.rank,
+                 .dtype = program->tensors[tensor].tensor->dtype};
+    memcpy(view.stride, span->stride, sizeof view.stride);
+    memcpy(view.extent, span->extent, sizeof view.extent);
+    return view;
+}
+
+static char *element_at(const View *view, uint64_t linear) {
+    int64_t offset = 0;
+    for (uint32_t d = view->rank; d-- > 0; linear /= (uint64_t)view->extent[d])
+        offset += (int64_t)(linear % (uint64_t)view->extent[d]) * view->stride[d];
+    return (char *)view->bytes + offset * ir_dtype(view->dtype)->bytes;
+}
+
+static void copy_elements(Job *job, const View *to, const View *from, int64_t count) {
+    IR_REQUIRE(job, to->dtype == from->dtype && to->rank == from->rank);
+    for (uint32_t d = 0; d < to->rank; d++) IR_REQUIRE(job, to->extent[d] == from->extent[d]);
+    for (int64_t i = 0; i < count; i++)
+        memcpy(element_at(to, (uint64_t)i), element_at(from, (uint64_t)i), ir_dtype(to->dtype)->bytes);
+}
+
+/* Even in -2 to 2, one for each output and element. */
+static void fill_random(const View *view, int64_t count, uint64_t seed, const char *name) {
+    uint64_t random = XXH64(name, strlen(name), seed);
+    for (int64_t i = 0; i < count; i++) {
+        random = XXH64(&random, sizeof random, seed);
+        ir_store_float(view->dtype, element_at(view, (uint64_t)i), ldexp((double)(random >> 11), -51) - 2);
+    }
+}
+
+/* An input of the forward program, an output of the extended one, or the gradient of an output. */
+static void fill_input(Job *job, GradRun *run, Side *side, uint32_t tensor) {
+    const RtProgram *program = side->program->tables, *given = run->forward->tables;
+    const char *name = program->tensors[tensor].tensor->name;
+    const int64_t count = side->scratch.spans[tensor].count;
+    const View to = view_of(program, &side->scratch, tensor, side->tensors[tensor]);
+    uint32_t from = input_of(given, name);
+    if (from != IR_NONE) {
+        const View view = view_of(given, &run->given, from, run->args->tensors[from]);
+        copy_elements(job, &to, &view, count);
+        return;
+    }
+    const Side *forward = &run->sides[0];
+    IR_REQUIRE(job, side != forward);
+    from = output_of(forward->program->tables, name);
+    if (from == IR_NONE) {
+        fill_random(&to, count, run->options.seed, name);
+        return;
+    }
+    const View view = view_of(forward->program->tables, &forward->scratch, from, forward->tensors[from]);
+    copy_elements(job, &to, &view, count);
+}
+
+/* ---- running ---- */
+
+static void free_program(void *object) { ng_program_free(object); }
+
+static ng_setting *public_settings(Job *job, const Setting *settings, uint32_t count) {
+    ng_setting *copies = IR_NEW_ARRAY(job, ng_setting, count + (size_t)1);
+    for (uint32_t i = 0; i < count; i++) copies[i] = (ng_setting){settings[i].name, settings[i].value};
+    return copies;
+}
+
+/* Defines, hints and fixes are in the texts already. */
+static Status compile(Job *job, GradRun *run, Side *side, Text *text) {
+    const GenOptions *own = &run->forward->unit.options;
+    const ng_compile_options options = {.size = sizeof options,
+                                        .name = side->what,
+                                        .sets = public_settings(job, own->sets, own->set_count),
+                                        .set_count = own->set_count,
+                                        .verify = own->verify,
+                                        .batch_invariant = own->batch_invariant};
+    ng_text why = {NULL, 0};
+    const ng_status status =
+        ng_compile(run->forward->context, ir_text_string(text), text->count, &options, &side->program, &why);
+    if (status) rt_say(&run->why, "the %s does not compile: %s", side->what, why.bytes ? why.bytes : "");
+    ng_text_free(&why);
+    if (!status) ir_job_defer(job, free_program, side->program);
+    return (Status)status;
+}
+
+static Status prepare(Job *job, GradRun *run, Side *side) {
+    const RtProgram *program = side->program->tables;
+    set_dims(job, run, side);
+    int64_t *words = IR_NEW_ARRAY(job, int64_t, program->scratch_words + (size_t)1);
+    const Status status = rt_program_sizes(program, side->any, words, &side->scratch, &run->why);
+    if (status) return status;
+    side->tensors = IR_NEW_ARRAY(job, void *, program->tensor_count + (size_t)1);
+    for (uint32_t t = 0; t < program->tensor_count; t++) {
+        side->tensors[t] = make_tensor(job, &side->scratch.spans[t], program->tensors[t].tensor->accumulate);
+        if (t < program->input_count) fill_input(job, run, side, t);
+    }
+    return STATUS_OK;
+}
+
+static Status run_side(Job *job, GradRun *run, Side *side, Text *text) {
+    Status status = compile(job, run, side, text);
+    if (!status) status = prepare(job, run, side);
+    if (status) return status;
+    side->reports = IR_NEW_ARRAY(job, ng_output_report, side->program->tables->graph->outputs.count + (size_t)1);
+    const ng_args args = {.size = sizeof args, .tensors = side->tensors, .dims = side->any, .scalars = side->scalars};
+    ng_report report = {.size = sizeof report, .outputs = side->reports};
+    status = (Status)ng_run(side->program, &args, 1, &report);
+    if (report.why.bytes) rt_say(&run->why, "the %s: %s\n", side->what, report.why.bytes);
+    ng_text_free(&report.why);
+    side->failed = status == STATUS_CHECK_FAILED;
+    return side->failed ? STATUS_OK : status;
+}
+
+/* ---- telling ---- */
+
+static double about(double x) { /* three digits of it */
+    if (x == 0 || !isfinite(x)) return x;
+    const double unit = pow(10, floor(log10(fabs(x))) - 2);
+    return (double)(float)(nearbyint(x / unit) * unit);
+}
+
+static const char *number_text(Job *job, double x) {
+    Text text = ir_text(job);
+    ir_text_double(&text, x);
+    return ir_text_string(&text);
+}
+
+static const char *about_text(Job *job, double x) {
+    Text text = ir_text(job);
+    ir_text_float(&text, (float)about(x));
+    return ir_text_string(&text);
+}
+
+static void tell_program(Job *job, Tell *tell, const Side *side) {
+    const Graph *graph = side->program->tables->graph;
+    for (uint32_t o = 0; o < graph->outputs.count; o++) {
+        const ng_output_report *report = &side->reports[o];
+        gen_tell_open(tell, NULL, false);
+        gen_tell_json_text(tell, "program", side->what);
+        gen_tell_json_text(tell, "name", graph->outputs.at[o].name);
+        gen_tell_json_int(tell, "checked", (int64_t)report->checked);
+        gen_tell_json_int(tell, "failed", (int64_t)report->failed);
+        gen_tell_json_int(tell, "uncertain", (int64_t)report->uncertain);
+        gen_tell_json_int(tell, "not_checked", (int64_t)report->unbounded);
+        gen_tell_json_double(tell, "worst", report->worst);
+        gen_tell_close(tell, false);
+        if (tell->json) continue;
+        Text line = ir_text(job);
+        ir_text_format(
+            &line, "check    %s: %llu of %llu elements compared, %llu failed, %llu uncertain; worst %s of its bound\n",
+            graph->outputs.at[o].name, (unsigned long long)report->checked, (unsigned long long)report->elements,
+            (unsigned long long)report->failed, (unsigned long long)report->uncertain, about_text(job, report->worst));
+        ir_text_put(&tell->out, ir_text_string(&line));
+    }
+}
+
+static const char *place_text(Job *job, const RtGradient *gradient, const RtWorst *worst) {
+    Text text = ir_text(job);
+    if (worst->direction)
+        return ir_format(job, "%s along direction %llu", gradient->name, (unsigned long long)worst->index);
+    int64_t index[IR_MAX_RANK];
+    uint64_t rest = worst->index;
+    for (uint32_t d = gradient->shape.rank; d-- > 0; rest /= (uint64_t)gradient->extent[d])
+        index[d] = (int64_t)(rest % (uint64_t)gradient->extent[d]);
+    ir_text_format(&text, "%s[", gradient->name);
+    for (uint32_t d = 0; d < gradient->shape.rank; d++)
+        ir_text_format(&text, "%s%lld", d ? ", " : "", (long long)index[d]);
+    ir_text_put(&text, "]");
+    return ir_text_string(&text);
+}
+
+static void tell_worst(Job *job, Tell *tell, const char *key, const RtGradient *gradient, const RtWorst *worst) {
+    if (worst->share < 0) return;
+    gen_tell_open(tell, key, false);
+    gen_tell_json_text(tell, "at", place_text(job, gradient, worst));
+    gen_tell_json_double(tell, "share", worst->share);
+    gen_tell_json_double(tell, "got", worst->got);
+    gen_tell_json_double(tell, "expected", worst->expected);
+    gen_tell_json_double(tell, "allowed", worst->allowed);
+    gen_tell_close(tell, false);
+}
+
+static void tell_gradient(Job *job, Tell *tell, const RtGradient *gradient) {
+    gen_tell_open(tell, NULL, false);
+    gen_tell_json_text(tell, "name", gradient->name);
+    gen_tell_json_int(tell, "elements", (int64_t)gradient->elements);
+    gen_tell_json_int(tell, "compared", (int64_t)gradient->compared);
+    gen_tell_json_int(tell, "directions", (int64_t)gradient->directions);
+    gen_tell_json_int(tell, "directions_unsettled", (int64_t)gradient->unsettled);
+    gen_tell_json_int(tell, "failed", (int64_t)gradient->failed);
+    gen_tell_json_int(tell, "uncertain", (int64_t)gradient->uncertain);
+    tell_worst(job, tell, "worst", gradient, &gradient->worst);
+    gen_tell_json_int(tell, "dtypes_failed", (int64_t)gradient->apart);
+    tell_worst(job, tell, "dtypes_worst", gradient, &gradient->apart_worst);
+    gen_tell_json_bool(tell, "run_judged", gradient->judged);
+    gen_tell_json_int(tell, "run_failed", (int64_t)gradient->off);
+    gen_tell_json_int(tell, "run_jumped", (int64_t)gradient->jumped);
+    gen_tell_json_int(tell, "run_not_checked", (int64_t)gradient->unbounded);
+    tell_worst(job, tell, "run_worst", gradient, &gradient->off_worst);
+    gen_tell_json_double(tell, "rounding", gradient->rounding);
+    gen_tell_close(tell, false);
+    if (tell->json) return;
+    Text line = ir_text(job);
+    ir_text_format(&line, "grad     %s: %llu of %llu elements", gradient->name, (unsigned long long)gradient->compared,
+                   (unsigned long long)gradient->elements);
+    if (gradient->directions) ir_text_format(&line, " and %llu directions", (unsigned long long)gradient->directions);
+    ir_text_format(&line, " compared with differences, %llu failed, %llu uncertain",
+                   (unsigned long long)gradient->failed, (unsigned long long)gradient->uncertain);
+    if (gradient->worst.share >= 0)
+        ir_text_format(&line, "; worst %s of what they may be off by, at %s (got %s, expected %s)",
+                       about_text(job, gradient->worst.share), place_text(job, gradient, &gradient->worst),
+                       number_text(job, gradient->worst.got), number_text(job, gradient->worst.expected));
+    ir_text_format(&line, "\ngrad     %s: as run off by %s of its largest element, ", gradient->name,
+                   about_text(job, gradient->rounding));
+    if (!gradient->judged)
+        ir_text_put(&line, "not judged since the graph rounds by casts");
+    else
+        ir_text_format(&line, "%llu elements by more than rounding explains, %llu on the other side of a jump",
+                       (unsigned long long)gradient->off, (unsigned long long)gradient->jumped);
+    if (gradient->unbounded)
+        ir_text_format(&line, ", %llu not checked, having no finite bound", (unsigned long long)gradient->unbounded);
+    ir_text_put(&line, "\n");
+    ir_text_put(&tell->out, ir_text_string(&line));
+}
+
+static void say_worst(Job *job, Text *why, const RtGradient *gradient, const RtWorst *worst, const char *against) {
+    rt_say(why, "  worst: %s: got %s, %s %s, allowed %s\n", place_text(job, gradient, worst),
+           number_text(job, worst->got), against, number_text(job, worst->expected), about_text(job, worst->allowed));
+}
+
+static bool judge(Job *job, Text *why, const RtGradient *gradient) {
+    const unsigned long long failed = gradient->failed, uncertain = gradient->uncertain, apart = gradient->apart;
+    if (failed) {
+        rt_say(why, "gradient %s: %llu of %llu are not what differences of the forward graph give\n", gradient->name,
+               failed, (unsigned long long)(gradient->compared + gradient->directions));
+        say_worst(job, why, gradient, &gradient->worst, "by differences");
+    }
+    if (apart) {
+        rt_say(why, "gradient %s: with the graph's dtypes %llu of %llu elements are not those of the graph in f64\n",
+               gradient->name, apart, (unsigned long long)gradient->elements);
+        say_worst(job, why, gradient, &gradient->apart_worst, "in f64");
+    }
+    if (gradient->off) {
+        rt_say(why, "gradient %s: %llu of %llu elements as run are further off than rounding explains\n",
+               gradient->name, (unsigned long long)gradient->off, (unsigned long long)gradient->elements);
+        say_worst(job, why, gradient, &gradient->off_worst, "exactly");
+    }
+    if (rt_gradient_jumpy(gradient))
+        rt_say(why,
+               "gradient %s: %llu of %llu elements as run (more than 1 in 1000) are on the other side of a comparison, "
+               "which rounding turned: what is compared with what is saved must not be rounded when it is stored\n",
+               gradient->name, (unsigned long long)gradient->jumped, (unsigned long long)gradient->elements);
+    if (rt_gradient_doubtful(gradient))
+        rt_say(why,
+               "gradient %s: too many uncertain elements, %llu of %llu (more than 1 in 100): differences do not settle "
+               "there, as at a kink or a jump\n",
+               gradient->name, uncertain, (unsigned long long)gradient->compared);
+    return !failed && !apart && !gradient->off && !rt_gradient_doubtful(gradient) && !rt_gradient_jumpy(gradient);
+}
+
+/* ---- the whole ---- */
+
+static EvalInput side_input(Job *job, const Side *side) {
+    const RtProgram *program = side->program->tables;
+    View *views = IR_NEW_ARRAY(job, View, program->tensor_count + (size_t)1);
+    for (uint32_t t = 0; t < program->tensor_count; t++)
+        views[t] = view_of(program, &side->scratch, t, side->tensors[t]);
+    Scalar *scalars = IR_NEW_ARRAY(job, Scalar, program->graph->scalars.count + (size_t)1);
+    for (uint32_t s = 0; s < program->graph->scalars.count; s++)
+        scalars[s] = rt_scalar_value(&program->graph->scalars.at[s], &side->scalars[s]);
+    return (EvalInput){.dims = side->scratch.graph_dims,
+                       .inputs = views,
+                       .held = views + program->input_count,
+                       .scalars = scalars,
+                       .depth = gen_depths(job, program->unit, side->scratch.prog_dims, side->scratch.parts)};
+}
+
+static EvalInput forward_input(Job *job, const GradRun *run) {
+    const RtProgram *program = run->forward->tables;
+    View *views = IR_NEW_ARRAY(job, View, program->input_count + (size_t)1);
+    for (uint32_t t = 0; t < program->input_count; t++)
+        views[t] = view_of(program, &run->given, t, run->args->tensors[t]);
+    Scalar *scalars = IR_NEW_ARRAY(job, Scalar, program->graph->scalars.count + (size_t)1);
+    for (uint32_t s = 0; s < program->graph->scalars.count; s++)
+        scalars[s] =
+            rt_scalar_value(&program->graph->scalars.at[s], run->args->scalars ? &run->args->scalars[s] : NULL);
+    return (EvalInput){.dims = run->given.graph_dims, .inputs = views, .scalars = scalars};
+}
+
+static double *numbers_of(Job *job, const Side *side, uint32_t tensor) {
+    const View view = view_of(side->program->tables, &side->scratch, tensor, side->tensors[tensor]);
+    const int64_t count = side->scratch.spans[tensor].count;
+    double *numbers = IR_NEW_ARRAY(job, double, (size_t)count + 1);
+    for (int64_t i = 0; i < count; i++) numbers[i] = ir_load_float(view.dtype, element_at(&view, (uint64_t)i));
+    return numbers;
+}
+
+static const double **weights_of(Job *job, const GradRun *run) {
+    const Graph *graph = run->forward->tables->graph;
+    const double **weights = (const double **)ir_alloc_array(job, graph->outputs.count + (size_t)1, sizeof *weights);
+    for (uint32_t o = 0; o < graph->outputs.count; o++) {
+        const uint32_t t = input_of(run->sides[1].program->tables, ir_format(job, "d_%s", graph->outputs.at[o].name));
+        if (t != IR_NONE) weights[o] = numbers_of(job, &run->sides[1], t);
+    }
+    return weights;
+}
+
+static bool check_gradients(Job *job, GradRun *run, const Graph *graph, const GradOptions *options, const Grad *grad) {
+    const Side *backward = &run->sides[1];
+    const RtProgram *program = backward->program->tables;
+    const uint32_t count = program->graph->outputs.count;
+    const EvalInput input = forward_input(job, run), backward_input = side_input(job, backward);
+    double **got = IR_NEW_ARRAY(job, double *, count + (size_t)1);
+    for (uint32_t o = 0; o < count; o++) {
+        got[o] = numbers_of(job, backward, program->input_count + o);
+    }
+    const RtGradCheck check = {.allocator = &run->forward->context->allocator,
+                               .graph = graph,
+                               .options = options,
+                               .grad = grad,
+                               .input = &input,
+                               .weight = weights_of(job, run),
+                               .backward = program->graph,
+                               .backward_input = &backward_input,
+                               .got = got,
+                               .seed = run->options.seed};
+    RtGradient *gradients = IR_NEW_ARRAY(job, RtGradient, count + (size_t)1);
+    run->status = rt_check_gradients(job, &check, gradients, &run->why);
+    if (run->status) return false;
+    bool passed = true;
+    gen_tell_open(&run->report, "gradients", true);
+    for (uint32_t o = 0; o < count; o++) {
+        tell_gradient(job, &run->report, &gradients[o]);
+        passed &= judge(job, &run->why, &gradients[o]);
+    }
+    gen_tell_close(&run->report, true);
+    return passed;
+}
+
+static void grad_work(Job *job, void *state) {
+    GradRun *run = state;
+    const ng_program *forward = run->forward;
+    run->why = ir_text(job);
+    run->report = gen_tell(job, run->options.json != 0);
+    Unit unit = {0};
+    gen_run(job, &unit, forward->name, forward->unit.text, forward->unit.count, &forward->unit.options,
+            gen_pass_find("parse"));
+    const GradOptions options = {.wrt = split_names(job, run->options.wrt), .of = split_names(job, run->options.of)};
+    const Grad *grad = gen_grad(job, unit.graph, &options);
+    int64_t *words = IR_NEW_ARRAY(job, int64_t, forward->tables->scratch_words + (size_t)1);
+    run->status = rt_program_sizes(forward->tables, run->args->dims, words, &run->given, &run->why);
+    Text texts[2] = {ir_text(job), ir_text(job)};
+    gen_grad_forward(&texts[0], grad);
+    gen_grad_backward(&texts[1], grad);
+    run->sides[0].what = "forward graph";
+    run->sides[1].what = "backward graph";
+    for (uint32_t k = 0; k < 2 && !run->status; k++) run->status = run_side(job, run, &run->sides[k], &texts[k]);
+    if (run->status) return;
+    gen_tell_open(&run->report, NULL, false);
+    gen_tell_open(&run->report, "outputs", true);
+    for (uint32_t k = 0; k < 2; k++) tell_program(job, &run->report, &run->sides[k]);
+    gen_tell_close(&run->report, true);
+    bool passed = check_gradients(job, run, unit.graph, &options, grad);
+    if (run->status) return;
+    passed &= !run->sides[0].failed && !run->sides[1].failed;
+    gen_tell_json_bool(&run->report, "passed", passed);
+    gen_tell_close(&run->report, false);
+    if (!run->report.json) ir_text_format(&run->report.out, "check    %s\n", passed ? "passed" : "FAILED");
+    if (!passed) run->status = STATUS_CHECK_FAILED;
+}
+
+ng_status ng_check_grad(ng_program *forward, const ng_args *args, const ng_check_grad_options *options, ng_text *report,
+                        ng_text *why) {
+    ng_args own = {.size = sizeof own};
+    GradRun run = {.forward = forward, .args = &own, .options = {.size = sizeof run.options}};
+    if (why) *why = (ng_text){NULL, 0};
+    if (report) *report = (ng_text){NULL, 0};
+    if (!forward || !args || !rt_struct_in(&own, sizeof own, args) ||
+        (options && !rt_struct_in(&run.options, sizeof run.options, options))) {
+        rt_why(why, "a program and args must be given, and sizes set");
+        return NG_USAGE;
+    }
+    if (!forward->context->device) {
+        rt_why(why, "the context has no device");
+        return NG_UNAVAILABLE;
+    }
+    Job *job = ir_job_create(&forward->context->allocator);
+    if (!job) return NG_SYSTEM;
+    Status status = ir_job_run(job, grad_work, &run);
+    if (!status) status = run.status;
+    if (report && (!status || status == STATUS_CHECK_FAILED))
+        *report = rt_text_give(run.report.out.bytes, run.report.out.count);
+    if (why && run.why.count) *why = rt_text_give(run.why.bytes, run.why.count);
+    if (why && !why->bytes && status) *why = rt_job_words(job);
+    ir_job_free(job);
+    return rt_status(status);
+}

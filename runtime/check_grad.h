@@ -1,0 +1,54 @@
+/* Gradients against central differences of what they are gradients of (runtime/check_grad.c). */
+#ifndef RUNTIME_CHECK_GRAD_H
+#define RUNTIME_CHECK_GRAD_H
+
+#include "gen/grad.h"
+#include "runtime/launch.h"
+
+typedef struct RtGradCheck {
+    const Allocator *allocator; /* of the jobs on other threads */
+    const Graph *graph;         /* the forward one, as parse makes it */
+    const GradOptions *options;
+    const Grad *grad;                /* of it */
+    const EvalInput *input;          /* of the forward graph, as stored */
+    const double *const *weight;     /* the gradient of each of its outputs, row-major; NULL: none comes in */
+    const Graph *backward;           /* grad->backward as it was run, expanded */
+    const EvalInput *backward_input; /* that it was run with */
+    double *const *got;              /* of each of its outputs, what the device made of it */
+    uint64_t seed;                   /* of which elements, and of directions */
+} RtGradCheck;
+
+typedef struct RtWorst {
+    double share;   /* of what is allowed; below 0: nothing was compared */
+    uint64_t index; /* row-major; of directions: which */
+    bool direction;
+    double got, expected, allowed;
+} RtWorst;
+
+typedef struct RtGradient { /* what was found of one output of the backward graph */
+    const char *name;
+    Shape shape;
+    int64_t extent[IR_MAX_RANK];
+    uint64_t elements;
+    uint64_t compared, failed,
+        uncertain;                  /* elements with differences; uncertain: L has a kink there, or none settles */
+    uint64_t directions, unsettled; /* over all elements at once */
+    RtWorst worst;
+    /* Of all elements: the backward graph with its dtypes against the one made in f64 from the start. */
+    uint64_t apart;
+    RtWorst apart_worst;
+    /* Of all elements: what the device made of it against that one, by what rounding allows, that of what is saved too.
+     * jumped: on the other side of a comparison; unbounded: rounding allows anything. */
+    bool judged; /* false: the graph rounds by casts, which the one in f64 does not */
+    uint64_t off, jumped, unbounded;
+    RtWorst off_worst;
+    double rounding; /* how far the two are apart, over the largest element */
+} RtGradient;
+
+/* One RtGradient for each output of grad->backward. */
+Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradients, Text *why);
+/* Too many were uncertain for the rest to say much, or too many jumped. */
+bool rt_gradient_doubtful(const RtGradient *gradient);
+bool rt_gradient_jumpy(const RtGradient *gradient);
+
+#endif

@@ -1,0 +1,44 @@
+/* run --check=grad: the backward graph against central differences of the forward one. In: options. Out: what the
+ * library found, exit code 5 where it does not hold. Dims that nothing gives are small: the graph is evaluated twice
+ * for each element and step. */
+#include "runtime/cli/run.h"
+
+#include <stdlib.h>
+
+static ng_status check(Cli *cli, Run *run, ng_text *report, ng_text *why) {
+    const ng_program_facts *facts = &run->opened.facts;
+    void **tensors = cli_alloc(facts->inputs + facts->outputs, sizeof *tensors);
+    for (uint32_t i = 0; i < facts->inputs; i++) tensors[i] = run->inputs[i].first;
+    for (uint32_t i = 0; i < facts->outputs; i++) tensors[facts->inputs + i] = run->outputs[i].first;
+    const ng_args args = {.size = sizeof args, .tensors = tensors, .dims = run->dims, .scalars = run->scalars};
+    const ng_check_grad_options options = {.size = sizeof options, .seed = run->seed, .json = cli->json != NULL};
+    const ng_status status = ng_check_grad(run->opened.program, &args, &options, report, why);
+    free(tensors);
+    return status;
+}
+
+int run_check_grad(Cli *cli) {
+    if (cli_has(cli, OPTION_EXPECT) || cli_has(cli, OPTION_OUTPUTS) || cli_has(cli, OPTION_PRINT))
+        cli_fail(cli, NG_USAGE, "--check=grad shows no outputs: --expect, --outputs and --print belong to other runs");
+    Run run = {.device = {.size = sizeof run.device}, .default_dim = 7};
+    ng_context *context = cli_context(cli, true);
+    ng_context_device(context, &run.device);
+    run.opened = cli_open(cli, context, "expand"); /* the library compiles both graphs */
+    run_prepare(cli, &run);
+    run_describe(cli, &run);
+    ng_text report = {0}, why = {0};
+    const ng_status status = check(cli, &run, &report, &why);
+    if (status != NG_OK && status != NG_CHECK_FAILED) cli_fail_why(cli, status, &why);
+    if (cli->json) {
+        cJSON_AddItemToObject(cli->json, "check_grad", cJSON_Parse(report.bytes));
+        cJSON_AddBoolToObject(cli->json, "check_passed", status == NG_OK);
+        if (why.count) cJSON_AddStringToObject(cli->json, "check_why", why.bytes);
+    } else {
+        buf_bytes(&cli->out, report.bytes, report.count);
+    }
+    if (status != NG_OK && why.count) cli_diagnose(cli, why.bytes, why.count);
+    ng_text_free(&report);
+    ng_text_free(&why);
+    run_release(&run);
+    return (int)status;
+}
