@@ -34,19 +34,6 @@ typedef struct GradRun {
 
 /* ---- names ---- */
 
-/* "a,b", blanks around each dropped. */
-static Names split_names(Job *job, const char *text) {
-    IR_LIST(const char *) names = {0};
-    while (text && *text) {
-        text += strspn(text, " ,");
-        size_t length = strcspn(text, ",");
-        while (length && text[length - 1] == ' ') length--;
-        if (length) *IR_PUSH(job, &names) = ir_copy_text(job, text, length);
-        text += strcspn(text, ",");
-    }
-    return (Names){names.at, names.count};
-}
-
 static uint32_t tensor_of(const RtProgram *program, uint32_t first, uint32_t stop, const char *name) {
     for (uint32_t t = first; t < stop; t++)
         if (!strcmp(program->tensors[t].tensor->name, name)) return t;
@@ -297,6 +284,8 @@ static void tell_gradient(Job *job, Tell *tell, const RtGradient *gradient) {
     ir_text_format(&line, "grad     %s: %llu of %llu elements", gradient->name, (unsigned long long)gradient->compared,
                    (unsigned long long)gradient->elements);
     if (gradient->directions) ir_text_format(&line, " and %llu directions", (unsigned long long)gradient->directions);
+    if (gradient->unsettled)
+        ir_text_format(&line, " (%llu directions more settle nowhere)", (unsigned long long)gradient->unsettled);
     ir_text_format(&line, " compared with differences, %llu failed, %llu uncertain",
                    (unsigned long long)gradient->failed, (unsigned long long)gradient->uncertain);
     if (gradient->worst.share >= 0)
@@ -323,9 +312,10 @@ static void say_worst(Job *job, Text *why, const RtGradient *gradient, const RtW
 
 static bool judge(Job *job, Text *why, const RtGradient *gradient) {
     const unsigned long long failed = gradient->failed, uncertain = gradient->uncertain, apart = gradient->apart;
+    const unsigned long long compared = gradient->compared, directions = gradient->directions;
     if (failed) {
         rt_say(why, "gradient %s: %llu of %llu are not what differences of the forward graph give\n", gradient->name,
-               failed, (unsigned long long)(gradient->compared + gradient->directions));
+               failed, compared + directions);
         say_worst(job, why, gradient, &gradient->worst, "by differences");
     }
     if (apart) {
@@ -347,7 +337,7 @@ static bool judge(Job *job, Text *why, const RtGradient *gradient) {
         rt_say(why,
                "gradient %s: too many uncertain elements, %llu of %llu (more than 1 in 100): differences do not settle "
                "there, as at a kink or a jump\n",
-               gradient->name, uncertain, (unsigned long long)gradient->compared);
+               gradient->name, uncertain, compared);
     return !failed && !apart && !gradient->off && !rt_gradient_doubtful(gradient) && !rt_gradient_jumpy(gradient);
 }
 
@@ -438,7 +428,8 @@ static void grad_work(Job *job, void *state) {
     Unit unit = {0};
     gen_run(job, &unit, forward->name, forward->unit.text, forward->unit.count, &forward->unit.options,
             gen_pass_find("parse"));
-    const GradOptions options = {.wrt = split_names(job, run->options.wrt), .of = split_names(job, run->options.of)};
+    const GradOptions options =
+        rt_grad_names(job, run->options.wrt, run->options.of, run->options.save, run->options.recompute);
     const Grad *grad = gen_grad(job, unit.graph, &options);
     int64_t *words = IR_NEW_ARRAY(job, int64_t, forward->tables->scratch_words + (size_t)1);
     run->status = rt_program_sizes(forward->tables, run->args->dims, words, &run->given, &run->why);

@@ -2,7 +2,7 @@
  * forward one, and what they save. Left alone: how gradients are made (gen/grad.c); every call has a job of its own. */
 #include "runtime/context.h"
 
-#include "gen/grad.h"
+#include "runtime/check_grad.h"
 
 #include <string.h>
 
@@ -45,6 +45,13 @@ static Names split_names(Job *job, const char *option, const char *text) {
         text = text[count] ? text + count + 1 : NULL;
     }
     return (Names){names.at, names.count};
+}
+
+GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute) {
+    return (GradOptions){.wrt = split_names(job, "wrt", wrt),
+                         .of = split_names(job, "of", of),
+                         .save = split_names(job, "save", save),
+                         .recompute = split_names(job, "recompute", recompute)};
 }
 
 /* ---- the work ---- */
@@ -103,10 +110,7 @@ static void derive_work(Job *job, void *state) {
     /* expand finds what is wrong inside composites */
     gen_run(job, &unit, ir_copy_text(job, name, strlen(name)), ir_copy_text(job, deriving->graph, deriving->count),
             deriving->count, &options, gen_pass_find("expand"));
-    const GradOptions names = {.wrt = split_names(job, "wrt", deriving->wrt),
-                               .of = split_names(job, "of", deriving->of),
-                               .save = split_names(job, "save", from->save),
-                               .recompute = split_names(job, "recompute", from->recompute)};
+    const GradOptions names = rt_grad_names(job, deriving->wrt, deriving->of, from->save, from->recompute);
     for (uint32_t i = 0; i < names.save.count; i++)
         if (has_name(&names.recompute, names.save.at[i]))
             ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--save=%s: --recompute names it too", names.save.at[i]);

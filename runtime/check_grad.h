@@ -51,4 +51,7 @@ Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradie
 bool rt_gradient_doubtful(const RtGradient *gradient);
 bool rt_gradient_jumpy(const RtGradient *gradient);
 
+/* Lists of names divided by commas; NULL: none. STATUS_USAGE where one is no list. (runtime/api_grad.c) */
+GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute);
+
 #endif

@@ -259,9 +259,9 @@ NG_API ng_status ng_run(ng_program *program, const ng_args *args, int verify, ng
 
 typedef struct ng_check_grad_options {
     size_t size;
-    const char *wrt, *of; /* names divided by commas; NULL: every float input, every float output */
-    uint64_t seed;        /* of the outputs' gradients, and of what is sampled */
-    int json;             /* the report as one JSON object, else as lines for people */
+    const char *wrt, *of, *save, *recompute; /* as of ng_grad */
+    uint64_t seed;                           /* of the outputs' gradients, and of what is sampled */
+    int json;                                /* the report as one JSON object, else as lines for people */
 } ng_check_grad_options;
 
 /* The backward graph against central differences of the forward one. Makes both graphs of the program's text (which may

@@ -8,7 +8,7 @@
 #define FOR(id) (1u << VERB_##id)
 #define FOR_GRAPHS                                                                                                     \
     (FOR(CHECK) | FOR(GEN) | FOR(IR) | FOR(EXPLAIN) | FOR(COMPILE) | FOR(RUN) | FOR(TUNE) | FOR(BENCH) | FOR(KNOBS))
-#define FOR_GRAD (FOR(GRAD) | FOR(EXPLAIN))
+#define FOR_GRAD (FOR(GRAD) | FOR(EXPLAIN) | FOR(RUN))
 #define FOR_ALL ((1u << VERB_COUNT) - 1)
 
 const Verb cli_verbs[VERB_COUNT] = {

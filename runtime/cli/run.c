@@ -63,6 +63,9 @@ int cli_run(Cli *cli) {
     const char *how = cli_value(cli, OPTION_CHECK);
     bool check = cli_has(cli, OPTION_CHECK);
     if (how && !strcmp(how, "grad")) return run_check_grad(cli);
+    for (int k = 0; k < 4; k++)
+        if (cli_has(cli, run_grad_options[k]))
+            cli_fail(cli, NG_USAGE, "%s belongs to --check=grad", cli_options[run_grad_options[k]].spelling);
     if (how) cli_fail(cli, NG_USAGE, "--check=%s: expected --check or --check=grad", how);
     if (!expect && (cli_has(cli, OPTION_RTOL) || cli_has(cli, OPTION_ATOL)))
         cli_fail(cli, NG_USAGE, "--rtol and --atol belong to --expect; --check needs no tolerance");

@@ -29,6 +29,7 @@ StFile *run_file(Cli *cli, Run *run, const char *path);
 void run_release(Run *run);
 
 /* run_grad.c */
+extern const OptionId run_grad_options[4]; /* that only --check=grad takes */
 int run_check_grad(Cli *cli);
 
 /* run_report.c */

@@ -5,14 +5,25 @@
 
 #include <stdlib.h>
 
+const OptionId run_grad_options[4] = {OPTION_WRT, OPTION_OF, OPTION_SAVE, OPTION_RECOMPUTE};
+
 static ng_status check(Cli *cli, Run *run, ng_text *report, ng_text *why) {
     const ng_program_facts *facts = &run->opened.facts;
     void **tensors = cli_alloc(facts->inputs + facts->outputs, sizeof *tensors);
     for (uint32_t i = 0; i < facts->inputs; i++) tensors[i] = run->inputs[i].first;
     for (uint32_t i = 0; i < facts->outputs; i++) tensors[facts->inputs + i] = run->outputs[i].first;
     const ng_args args = {.size = sizeof args, .tensors = tensors, .dims = run->dims, .scalars = run->scalars};
-    const ng_check_grad_options options = {.size = sizeof options, .seed = run->seed, .json = cli->json != NULL};
+    char *names[4];
+    for (int k = 0; k < 4; k++) names[k] = cli_joined(cli, run_grad_options[k]);
+    const ng_check_grad_options options = {.size = sizeof options,
+                                           .wrt = names[0],
+                                           .of = names[1],
+                                           .save = names[2],
+                                           .recompute = names[3],
+                                           .seed = run->seed,
+                                           .json = cli->json != NULL};
     const ng_status status = ng_check_grad(run->opened.program, &args, &options, report, why);
+    for (int k = 0; k < 4; k++) free(names[k]);
     free(tensors);
     return status;
 }

@@ -60,7 +60,28 @@ END
 check "what has no finite bound" run 0 "$scratch/close.yaml" -D M=3 --check
 check "is told as not checked" says "^check +y: 192 of 192 .* 0 uncertain, 192 not checked, having no finite bound$"
 check "the verdict too" says "^check +passed, but not for what has no finite bound$"
-check "--check=grad" refuses 9 "not available" $norm --check=grad
+check "--check=grad" run 0 $norm -D N=33 --check=grad
+check "dims that nothing gives are small" says "^dim +M = 7 \(default\)$"
+check "both programs are checked" says "^check +d_x: 231 of 231 elements compared, 0 failed"
+check "every element" says "^grad +d_x: 231 of 231 elements and 4 directions compared with differences, 0 failed, 0 uncertain; worst"
+check "and what was run" says "^grad +d_gamma: as run off by [0-9.e-]+ of its largest element, 0 elements by more than rounding explains, 0 "
+check "its verdict" says "^check +passed$"
+check "a sample of many" run 0 $norm --check=grad -D M=3 -D N=129
+check "is told" says "^grad +d_x: 64 of 387 elements and 4 directions"
+check "--check=grad as JSON" run 0 $norm -D N=33 -D M=2 --check=grad --json
+check "its members" says '"directions_unsettled":\s*0,'
+check "the verdict" says '"check_passed":\s*true'
+check "--check=grad shows no outputs" refuses 2 "check=grad shows no outputs" $norm --check=grad --print=3
+printf 'graph: ties\ninputs: {x: "f8e5m2[128, 2]"}\nnodes: {y: "amax(x, -1)"}\noutputs: {y: f32}\n' >"$scratch/ties.yaml"
+check "gradients at kinks are no pass" run 5 "$scratch/ties.yaml" --check=grad --seed=1
+check "they are told" warns "gradient d_x: too many uncertain elements, [0-9]+ of 256 "
+printf 'graph: picked\ndims: {N: 8}\ninputs: {x: "f32[N]"}\nnodes: {y: "x[arange(N)]"}\noutputs: {y: f32}\n' >"$scratch/picked.yaml"
+check "--wrt" run 0 $norm -D N=33 -D M=2 --check=grad --wrt=gamma
+check "only its gradient" test "$(grep -c "^grad .*compared" "$out")" = 1
+check "is checked" says "^grad +d_gamma: 33 of 33 elements"
+check "--wrt of something else" refuses 2 "gama" $norm -D N=33 -D M=2 --check=grad --wrt=gama
+check "--wrt alone" refuses 2 "wrt belongs to --check=grad" $norm --wrt=gamma
+check "no gradient, no check" refuses 1 "no gradient through a gathered operand" "$scratch/picked.yaml" --check=grad
 check "--check=else" refuses 2 "expected --check" $norm --check=x
 check "--print" run 0 $norm $small --print=5
 check "five elements" says "^ +(-?[0-9.e-]+ ){4}-?[0-9.e-]+$"
