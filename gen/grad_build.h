@@ -98,7 +98,11 @@ typedef struct Cut {
     bool *read;   /* of each value of the joint graph: the backward graph has it as an input */
     bool *needed; /* the backward graph has it at all */
 } Cut;
-Cut gen_grad_cut(Joint *joint, const GradOptions *options);
+Cut gen_grad_cut(Joint *joint, const GradOptions *options); /* gives what is to be saved a name */
+/* The forward output that holds a value, of several the one of the widest dtype; IR_NONE: none. */
+uint32_t gen_grad_output_with(const Joint *joint, uint32_t value);
+/* The output that may be written over an input of the forward graph, or IR_NONE. */
+uint32_t gen_grad_written_over(const Graph *from, uint32_t input);
 bool *gen_grad_is_backward(Job *job, const Graph *joint, const Graph *from);
 
 /* gen/grad_graphs.c, gen/grad_autograd.c */

@@ -112,42 +112,6 @@ static void take_dims(Job *job, const Graph *from, Graph *graph) {
 
 /* ---- what is stored ---- */
 
-static const char *free_name(Joint *joint, const char *base) {
-    const char *name = base;
-    for (uint32_t n = 2;; n++) {
-        bool taken = false;
-        for (uint32_t i = 0; i < joint->taken.count; i++) taken = taken || !strcmp(joint->taken.at[i], name);
-        if (!taken) break;
-        name = ir_format(joint->job, "%s_%u", base, n);
-    }
-    *IR_PUSH(joint->job, &joint->taken) = name;
-    return name;
-}
-
-static const char *saved_name(Joint *joint, const Value *value) {
-    if (value->op == OP_REDUCE) return free_name(joint, ir_reduction(value->reduction)->language);
-    if (value->op == OP_COMPOSITE) return free_name(joint, value->call->callee);
-    return free_name(joint, value->op < OP_PRIMITIVES ? ir_op_name(value->op) : "saved");
-}
-
-/* The forward output that holds a value, or IR_NONE; of several the one of the widest dtype. */
-static uint32_t output_with(const Joint *joint, uint32_t id) {
-    uint32_t best = IR_NONE;
-    for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
-        const Tensor *output = &joint->graph->outputs.at[i];
-        if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
-        if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
-            best = i;
-    }
-    return best;
-}
-
-static bool is_written_over(const Graph *from, uint32_t input) {
-    for (uint32_t i = 0; i < from->outputs.count; i++)
-        if (from->outputs.at[i].inplace == input) return true;
-    return false;
-}
-
 static void choose_stored(Making *making) {
     Joint *joint = making->joint;
     const uint32_t count = joint->graph->values.count;
@@ -156,13 +120,13 @@ static void choose_stored(Making *making) {
     for (uint32_t i = 0; i < count; i++) {
         const Value *value = &joint->graph->values.at[i];
         if (!making->cut->read[i]) continue;
-        if (value->op == OP_INPUT && !is_written_over(joint->from, value->tensor)) continue;
-        const uint32_t output = output_with(joint, i);
+        if (value->op == OP_INPUT && gen_grad_written_over(joint->from, value->tensor) == IR_NONE) continue;
+        const uint32_t output = gen_grad_output_with(joint, i);
         if (output != IR_NONE) {
             making->stored[i] = joint->from->outputs.at[output].name;
             continue;
         }
-        making->stored[i] = value->name ? value->name : saved_name(joint, value);
+        making->stored[i] = value->name;
         making->is_new[i] = true;
     }
 }
@@ -200,7 +164,7 @@ static void note_read(Making *making, GradSource source, const Tensor *tensor) {
 static Tensor stored_tensor(Making *making, uint32_t id) {
     Joint *joint = making->joint;
     const Value *value = &joint->graph->values.at[id];
-    const uint32_t output = making->is_new[id] ? IR_NONE : output_with(joint, id);
+    const uint32_t output = making->is_new[id] ? IR_NONE : gen_grad_output_with(joint, id);
     Tensor tensor = {.name = making->stored[id], .dtype = value->dtype, .shape = value->shape, .place = value->place};
     if (output != IR_NONE) tensor = joint->from->outputs.at[output];
     if (output == IR_NONE) ir_tensor_make_contiguous(joint->job, &tensor);

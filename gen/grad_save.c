@@ -7,49 +7,29 @@
  * rest is. What is made of an input that the forward graph writes over is saved only where that is asked for: such a
  * graph means to use less memory. Among equal cuts the one nearest the gradients: rstd rather than the mean of squares.
  *
- * Source: the min-cut partitioner of PyTorch's AOTAutograd has this form. Flow: Edmonds and Karp, "Theoretical
- * improvements in algorithmic efficiency for network flow problems", 1972. */
+ * Source: the min-cut partitioner of PyTorch's AOTAutograd has this form. */
+#include "gen/flow.h"
 #include "gen/grad_build.h"
 
 #include <string.h>
 
-#define ENDLESS ((int64_t)1 << 61)
 #define USUAL_EXTENT 4096 /* of an any dim without a hint */
-
-typedef struct Edge {
-    uint32_t to, next; /* next of the same node's; IR_NONE: last. Edge e ^ 1 is the other way round */
-    int64_t capacity;
-} Edge;
 
 typedef struct Network {
     Job *job;
-    const Graph *graph;
+    const Joint *joint;
+    const Graph *graph; /* the joint one */
     const Graph *from;
     const bool *backward;
-    uint32_t *first; /* edge of each node */
-    IR_LIST(Edge) edges;
-    uint32_t *by; /* the edge by which the search came to each node */
-    uint32_t *queue;
-    uint32_t node_count;
+    Flow flow;     /* of each value two nodes, and the edge between them that reading it fills */
     bool *again;   /* asked to be computed again */
     bool *stored;  /* asked to be saved */
     bool *moved;   /* some input is read for it: others cost nothing */
     bool *fragile; /* made, element by element, of an input that the forward graph writes over */
 } Network;
 
-enum { SOURCE, SINK, FIRST };
-
-static uint32_t in_of(uint32_t value) { return FIRST + 2 * value; }
-static uint32_t out_of(uint32_t value) { return FIRST + 2 * value + 1; }
-
-static void add_edge(Network *network, uint32_t from, uint32_t to, int64_t capacity) {
-    const Edge there = {to, network->first[from], capacity};
-    *IR_PUSH(network->job, &network->edges) = there;
-    network->first[from] = network->edges.count - 1;
-    const Edge back = {from, network->first[to], 0};
-    *IR_PUSH(network->job, &network->edges) = back;
-    network->first[to] = network->edges.count - 1;
-}
+static uint32_t in_of(uint32_t value) { return FLOW_FIRST + 2 * value; }
+static uint32_t out_of(uint32_t value) { return FLOW_FIRST + 2 * value + 1; }
 
 /* ---- what values cost ---- */
 
@@ -62,8 +42,8 @@ static int64_t elements_of(const Network *network, const Shape *shape) {
         if (dim->value < 0 && dim->hint < 0 && dim->max >= 0 && dims[i] > dim->max) dims[i] = dim->max;
     }
     for (uint32_t i = 0; i < shape->rank; i++) {
-        if (!ir_poly_eval(shape->extent[i], dims, graph->dims.count, NULL, 0, &extent)) return ENDLESS / 16;
-        if (ir_mul_overflows(count, extent, &count) || count > ENDLESS / 64) return ENDLESS / 64;
+        if (!ir_poly_eval(shape->extent[i], dims, graph->dims.count, NULL, 0, &extent)) return FLOW_ENDLESS / 16;
+        if (ir_mul_overflows(count, extent, &count) || count > FLOW_ENDLESS / 64) return FLOW_ENDLESS / 64;
     }
     return count;
 }
@@ -72,15 +52,18 @@ static int64_t bytes_of(const Network *network, const Shape *shape, DType dtype)
     return elements_of(network, shape) * ir_dtype(dtype)->bytes;
 }
 
-/* The output in which the forward graph leaves a value, or IR_NONE. */
-static uint32_t output_of(const Graph *graph, const Graph *from, uint32_t value) {
-    for (uint32_t i = 0; i < from->outputs.count; i++)
-        if (graph->outputs.at[i].value == value && !graph->outputs.at[i].accumulate) return i;
-    return IR_NONE;
+uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
+    uint32_t best = IR_NONE;
+    for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
+        const Tensor *output = &joint->graph->outputs.at[i];
+        if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
+        if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
+            best = i;
+    }
+    return best;
 }
 
-/* The output that may be written over an input, or IR_NONE. */
-static uint32_t written_over(const Graph *from, uint32_t input) {
+uint32_t gen_grad_written_over(const Graph *from, uint32_t input) {
     for (uint32_t i = 0; i < from->outputs.count; i++)
         if (from->outputs.at[i].inplace == input) return i;
     return IR_NONE;
@@ -88,11 +71,11 @@ static uint32_t written_over(const Graph *from, uint32_t input) {
 
 static int64_t cost_of(const Network *network, uint32_t id) {
     const Value *value = &network->graph->values.at[id];
-    const uint32_t output = output_of(network->graph, network->from, id);
+    const uint32_t output = gen_grad_output_with(network->joint, id);
     if (network->stored[id]) return 0;
-    if (network->again[id]) return ENDLESS;
+    if (network->again[id]) return FLOW_ENDLESS;
     const int64_t there =
-        output == IR_NONE ? ENDLESS : bytes_of(network, &value->shape, network->from->outputs.at[output].dtype);
+        output == IR_NONE ? FLOW_ENDLESS : bytes_of(network, &value->shape, network->from->outputs.at[output].dtype);
     if (network->fragile[id]) return there;
     if (value->op == OP_INPUT) {
         const int64_t own = bytes_of(network, &value->shape, value->dtype);
@@ -118,21 +101,20 @@ static void add_operands(Network *network, uint32_t id, bool *marks) {
     for (uint32_t i = 0; i < value->item_count; i++) {
         if (value->items[i].kind != ITEM_GATHER || network->graph->values.at[value->arg[0]].op != OP_INPUT) continue;
         /* of what is picked from, the picked elements alone are read: a node of its own stands for them */
-        const uint32_t picked = network->node_count++;
-        network->first[picked] = IR_NONE;
-        add_edge(network, SOURCE, picked, ENDLESS);
-        add_edge(network, picked, in_of(id), bytes_of(network, &value->shape, value->dtype));
+        const uint32_t picked = gen_flow_add_nodes(&network->flow, 1);
+        gen_flow_add_edge(&network->flow, FLOW_SOURCE, picked, FLOW_ENDLESS);
+        gen_flow_add_edge(&network->flow, picked, in_of(id), bytes_of(network, &value->shape, value->dtype));
         marks[value->arg[0]] = false;
     }
     for (uint32_t i = 0; i < id; i++)
-        if (marks[i]) add_edge(network, out_of(i), in_of(id), ENDLESS);
+        if (marks[i]) gen_flow_add_edge(&network->flow, out_of(i), in_of(id), FLOW_ENDLESS);
 }
 
 static void look_at_operands(Network *network, uint32_t id, const bool *marks) {
     const Value *value = &network->graph->values.at[id];
     const bool input = value->op == OP_INPUT;
     network->moved[id] = input;
-    network->fragile[id] = input && written_over(network->from, value->tensor) != IR_NONE;
+    network->fragile[id] = input && gen_grad_written_over(network->from, value->tensor) != IR_NONE;
     for (uint32_t k = 0; k < id; k++) {
         if (!marks[k]) continue;
         network->moved[id] |= network->moved[k];
@@ -150,42 +132,23 @@ static void add_values(Network *network, const bool *sinks) {
         ir_value_mark_args(value, marks);
         look_at_operands(network, i, marks);
         if (!network->moved[i]) continue;
-        add_edge(network, in_of(i), out_of(i), cost_of(network, i));
-        if (sinks[i]) add_edge(network, out_of(i), SINK, ENDLESS);
+        gen_flow_add_edge(&network->flow, in_of(i), out_of(i), cost_of(network, i));
+        if (sinks[i]) gen_flow_add_edge(&network->flow, out_of(i), FLOW_SINK, FLOW_ENDLESS);
         if (value->op == OP_INPUT || (is_reduction(value) && !network->again[i]))
-            add_edge(network, SOURCE, in_of(i), ENDLESS);
+            gen_flow_add_edge(&network->flow, FLOW_SOURCE, in_of(i), FLOW_ENDLESS);
         else
             add_operands(network, i, marks);
-    }
-}
-
-/* ---- flow ---- */
-
-/* Breadth first along edges with room, from the source (or against them, from the sink). */
-static void search(Network *network, uint32_t start, bool against) {
-    uint32_t head = 0, tail = 0;
-    memset(network->by, 0xff, network->node_count * sizeof *network->by);
-    network->by[start] = IR_NONE - 1;
-    network->queue[tail++] = start;
-    while (head < tail) {
-        const uint32_t node = network->queue[head++];
-        for (uint32_t e = network->first[node]; e != IR_NONE; e = network->edges.at[e].next) {
-            const uint32_t to = network->edges.at[e].to;
-            if (network->by[to] != IR_NONE || network->edges.at[against ? e ^ 1 : e].capacity <= 0) continue;
-            network->by[to] = e;
-            network->queue[tail++] = to;
-        }
     }
 }
 
 /* The value whose reading no cut can avoid: an input that the forward graph writes over. */
 static _Noreturn void refuse_written(const Network *network) {
     uint32_t last = IR_NONE;
-    for (uint32_t node = SINK; node != SOURCE; node = network->edges.at[network->by[node] ^ 1].to)
-        if (node >= FIRST && node < FIRST + 2 * network->graph->values.count) last = (node - FIRST) / 2;
+    for (uint32_t node = FLOW_SINK; node != FLOW_SOURCE; node = gen_flow_before(&network->flow, node))
+        if (node >= FLOW_FIRST && node < in_of(network->graph->values.count)) last = (node - FLOW_FIRST) / 2;
     IR_REQUIRE(network->job, last != IR_NONE);
     const Value *value = &network->graph->values.at[last];
-    const uint32_t output = value->op == OP_INPUT ? written_over(network->from, value->tensor) : IR_NONE;
+    const uint32_t output = value->op == OP_INPUT ? gen_grad_written_over(network->from, value->tensor) : IR_NONE;
     if (output == IR_NONE)
         ir_stop_at(network->job, STATUS_USAGE, value->place,
                    "--recompute leaves the gradients nothing to start from: '%s' is read or saved",
@@ -195,23 +158,6 @@ static _Noreturn void refuse_written(const Network *network) {
                "'%s' is written over the input '%s', which the gradients need: drop its inplace, or --save a node that "
                "they can use instead",
                tensor->name, network->from->inputs.at[value->tensor].name);
-}
-
-static void fill(Network *network) {
-    for (;;) {
-        search(network, SOURCE, false);
-        if (network->by[SINK] == IR_NONE) return;
-        int64_t room = ENDLESS;
-        for (uint32_t node = SINK; node != SOURCE; node = network->edges.at[network->by[node] ^ 1].to) {
-            const int64_t own = network->edges.at[network->by[node]].capacity;
-            if (own < room) room = own;
-        }
-        if (room >= ENDLESS / 2) refuse_written(network);
-        for (uint32_t node = SINK; node != SOURCE; node = network->edges.at[network->by[node] ^ 1].to) {
-            network->edges.at[network->by[node]].capacity -= room;
-            network->edges.at[network->by[node] ^ 1].capacity += room;
-        }
-    }
 }
 
 /* ---- names ---- */
@@ -296,38 +242,67 @@ static void find_needed(const Joint *joint, Cut *cut) {
         if (cut->needed[i] && !cut->read[i]) ir_value_mark_args(&graph->values.at[i], cut->needed);
 }
 
+/* False: there is none without an input that is written over; gen_grad_cut says which. */
+static bool least_cut(Joint *joint, Network *network, Cut *cut) {
+    const uint32_t count = joint->graph->values.count;
+    network->flow = gen_flow_create(joint->job, 3 * count);
+    gen_flow_add_nodes(&network->flow, 2 * count);
+    network->moved = IR_NEW_ARRAY(joint->job, bool, count + 1);
+    network->fragile = IR_NEW_ARRAY(joint->job, bool, count + 1);
+    add_values(network, find_sinks(joint, network->backward));
+    if (!gen_flow_fill(&network->flow)) return false;
+    gen_flow_cut(&network->flow);
+    *cut = (Cut){IR_NEW_ARRAY(joint->job, bool, count + 1), IR_NEW_ARRAY(joint->job, bool, count + 1)};
+    for (uint32_t i = 0; i < count; i++) {
+        const bool input = joint->graph->values.at[i].op == OP_INPUT;
+        const bool behind = gen_flow_is_behind(&network->flow, out_of(i));
+        cut->read[i] = input || (behind && !gen_flow_is_behind(&network->flow, in_of(i)));
+        cut->read[i] = cut->read[i] && !network->backward[i] && network->moved[i];
+    }
+    find_needed(joint, cut);
+    for (uint32_t i = 0; i < count; i++) cut->read[i] = cut->read[i] && cut->needed[i];
+    return true;
+}
+
+/* What a value without a name is called: by its op, or that of what it is a view or a cast of. */
+static const char *word_for(const Graph *graph, uint32_t id) {
+    const Value *value = &graph->values.at[id];
+    while (value->op == OP_CAST || value->op == OP_INDEX || value->op == OP_RESHAPE)
+        value = &graph->values.at[value->arg[0]];
+    if (value->op == OP_REDUCE) return ir_reduction(value->reduction)->language;
+    return value->op == OP_COMPOSITE   ? value->call->callee
+           : value->op < OP_PRIMITIVES ? ir_op_name(value->op)
+                                       : "saved";
+}
+
+/* Names for what the forward graph gets to store. */
+static void name_saved(Joint *joint, const Cut *cut) {
+    for (uint32_t i = 0; i < joint->graph->values.count; i++)
+        if (cut->read[i] && joint->graph->values.at[i].op != OP_INPUT && gen_grad_output_with(joint, i) == IR_NONE)
+            gen_grad_name(joint, i, NULL, word_for(joint->graph, i));
+}
+
 Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
     Job *job = joint->job;
     const uint32_t count = joint->graph->values.count;
-    Network network = {.job = job, .graph = joint->graph, .from = joint->from, .node_count = FIRST + 2 * count};
-    const uint32_t most = FIRST + 3 * count;
-    network.first = IR_NEW_ARRAY(job, uint32_t, most);
-    network.by = IR_NEW_ARRAY(job, uint32_t, most);
-    network.queue = IR_NEW_ARRAY(job, uint32_t, most);
+    Network network = {.job = job, .joint = joint, .graph = joint->graph, .from = joint->from};
+    Cut cut;
+    network.backward = gen_grad_is_backward(job, joint->graph, joint->from);
     network.again = IR_NEW_ARRAY(job, bool, count + 1);
     network.stored = IR_NEW_ARRAY(job, bool, count + 1);
-    network.moved = IR_NEW_ARRAY(job, bool, count + 1);
-    network.fragile = IR_NEW_ARRAY(job, bool, count + 1);
-    memset(network.first, 0xff, most * sizeof *network.first);
-    network.backward = gen_grad_is_backward(job, joint->graph, joint->from);
-    mark_named(joint, &options->save, "save", network.backward, network.stored);
-    mark_named(joint, &options->recompute, "recompute", network.backward, network.again);
-    spread_again(joint, network.again);
-    add_values(&network, find_sinks(joint, network.backward));
-    fill(&network);
-    search(&network, SINK, true); /* what can still reach the sink lies behind the cut */
-    Cut cut = {IR_NEW_ARRAY(job, bool, count + 1), IR_NEW_ARRAY(job, bool, count + 1)};
-    for (uint32_t i = 0; i < count; i++) {
-        const bool value = joint->graph->values.at[i].op == OP_INPUT && !network.backward[i];
-        cut.read[i] = value || (network.by[out_of(i)] != IR_NONE && network.by[in_of(i)] == IR_NONE);
-        cut.read[i] = cut.read[i] && !network.backward[i] && network.moved[i];
+    bool is_cut = least_cut(joint, &network, &cut);
+    if (is_cut) name_saved(joint, &cut);
+    if (options->save.count || options->recompute.count) { /* which may use the names that it gave */
+        mark_named(joint, &options->save, "save", network.backward, network.stored);
+        mark_named(joint, &options->recompute, "recompute", network.backward, network.again);
+        spread_again(joint, network.again);
+        is_cut = least_cut(joint, &network, &cut);
+        if (is_cut) name_saved(joint, &cut);
     }
-    find_needed(joint, &cut);
-    for (uint32_t i = 0; i < count; i++) {
-        cut.read[i] = cut.read[i] && cut.needed[i];
+    if (!is_cut) refuse_written(&network);
+    for (uint32_t i = 0; i < count; i++)
         if (network.stored[i] && !cut.read[i])
             ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--save=%s: the gradients do not need it",
                        joint->graph->values.at[i].name);
-    }
     return cut;
 }

@@ -45,8 +45,8 @@ static bool equal_values(const Value *a, const Value *b) {
     return a->op == b->op && a->dtype == b->dtype && a->arg_count == b->arg_count &&
            !memcmp(a->arg, b->arg, a->arg_count * sizeof *a->arg) && a->bits == b->bits && a->tensor == b->tensor &&
            a->reduction == b->reduction && a->dims == b->dims && a->keepdim == b->keepdim &&
-           ir_poly_equal(a->size, b->size) && equal_shapes(&a->shape, &b->shape) && equal_items(a, b) &&
-           (a->op != OP_COMPOSITE || ir_call_equal(a->call, b->call));
+           ir_poly_equal(a->size, b->size) && equal_shapes(&a->shape, &b->shape) &&
+           (a->op != OP_COMPOSITE || ir_call_equal(a->call, b->call)) && equal_items(a, b);
 }
 
 static uint32_t hash_value(const Value *value) {
