@@ -78,6 +78,7 @@ static View saved_view(Job *job, const Exact *exact, const EvalInput *input, uin
     const void *bytes = value.number ? (void *)value.number : stored(job, tensor->dtype, &value);
     View view = view_of(job, exact->forward, tensor, input->dims, bytes);
     view.low = value.low;
+    view.bound = value.bound;
     return view;
 }
 

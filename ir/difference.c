@@ -14,6 +14,9 @@ enum { STEPS = 14, NEEDED = 4 };
 
 static const double usable = 0x1p-20; /* of the size of what is differenced: an error above it says nothing */
 static const double settled = 0x1p-40;
+/* Of f64's bound of an output: 2^53 of that is what was added up in it, of which an output near 0 has this much left.
+ */
+static const double cancelled = 0x1p53 * 0x1p-20;
 static const double literals = 0x1p-45; /* of the size: 256 last places of f64 */
 
 typedef struct Table {            /* extrapolations of the steps so far */
@@ -206,7 +209,9 @@ static void add_output(Moved *moved, const Mover *mover, uint32_t o, const Expec
         moved->central += weight * minus(b, a);
         moved->apart += weight * (minus(b, c) - minus(c, a));
         moved->moved += fabs(weight) * (double)fabsl(minus(b, a));
-        if (isfinite((double)c)) moved->size += fabs(weight) * (double)fabsl(c);
+        const bool jumps = mover->centre[o].cause && mover->centre[o].cause[at]; /* then bound reaches over it */
+        const double added_up = jumps ? 0 : bound * cancelled;
+        if (isfinite((double)c)) moved->size += fabs(weight) * fmax((double)fabsl(c), added_up);
         moved->noise += fabs(weight) * (right->bound[i] + left->bound[i] + 2 * bound);
     }
 }

@@ -90,6 +90,12 @@ static Point larger(Point a, Point b) {
     return a.value > b.value ? a : b;
 }
 
+static Point remainder_of(Point a, Point b) {
+    long double rest = fmodl(a.value, b.value);
+    if (rest != 0 && (rest < 0) != (b.value < 0)) rest += b.value;
+    return (Point){.value = rest, .tangent = a.tangent - along((a.value - rest) / b.value, b.tangent)};
+}
+
 static Point negative(Point a) { return (Point){.value = -a.value, .tangent = -a.tangent}; }
 
 static long double logistic(long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); }
@@ -109,9 +115,7 @@ static bool of_two_floats(Op op, Point a, Point b, Point *result) {
         *result = (Point){.value = x / y, .tangent = along(1 / y, a.tangent) - along(x / (y * y), b.tangent)};
         return true;
     case OP_FLOORDIV: *result = (Point){.value = floorl(x / y)}; return true;
-    case OP_MOD:
-        *result = (Point){.value = x - floorl(x / y) * y, .tangent = a.tangent - along(floorl(x / y), b.tangent)};
-        return true;
+    case OP_MOD: *result = remainder_of(a, b); return true;
     case OP_POW: *result = power(a, b); return true;
     case OP_MAXIMUM: *result = larger(a, b); return true;
     case OP_MINIMUM: *result = negative(larger(negative(a), negative(b))); return true;

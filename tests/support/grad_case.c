@@ -122,6 +122,7 @@ typedef struct Comparing {
     Weighted weighted;
     const Expected *centre;
     Dual *inputs;
+    double weights; /* the sum of their sizes */
     GradFound found;
 } Comparing;
 
@@ -177,8 +178,11 @@ static void compare_gradient(Comparing *comparing, uint32_t output, const Expect
         long double size;
         const long double expected = dual_along(comparing, input, i, &size);
         const double got = gradient->number[i];
-        /* at a comparison that rounding could turn the bound reaches the other side: nothing is rounded here */
-        const double bound = fmin(gradient->bound[i], 1e-12 * (fabs(got) + (double)size));
+        /* where a comparison is met that rounding could turn the bound reaches the other side: nothing is rounded here
+         */
+        const bool met = !isfinite(gradient->bound[i]) || (gradient->cause && gradient->cause[i]);
+        const double most = 1e-12 * (fabs(got) + (double)size + comparing->weights);
+        const double bound = met ? fmin(gradient->bound[i], most) : gradient->bound[i];
         const double allowed = bound + 0x1p-53 * (double)size;
         comparing->found.elements++;
         if (!((double)fabsl(got - expected) <= allowed))
@@ -197,6 +201,7 @@ static void compare_values(Comparing *comparing) {
         const Expected *centre = &comparing->centre[o];
         for (uint64_t i = 0; comparing->data->weight[o] && i < centre->count; i++) {
             const long double value = values[graph->outputs.at[o].value].value[i];
+            comparing->weights += fabs(comparing->data->weight[o][i]);
             if (!isfinite(centre->number[i])) comparing->found.undefined++;
             if (isfinite(centre->number[i]) && !((double)fabsl(value - centre->number[i]) <= centre->bound[i]))
                 fail(comparing, "dual numbers", graph->outputs.at[o].name, i, centre->number[i], (double)value,
