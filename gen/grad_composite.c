@@ -131,6 +131,13 @@ static uint32_t with_dims(Joint *joint, const Call *call, uint32_t value, uint32
     return gen_grad_keep_dims(joint, value, gen_dims_of(&joint->front, dim, from, joint->place), from);
 }
 
+/* A sum of the gradient alone counts its elements, so that it must have them all; others meet operands that have. */
+static bool sums_gradient(const Statements *all) {
+    for (uint32_t i = 0; i < all->count; i++)
+        if (strstr(all->at[i].text, "sum(d,")) return true;
+    return false;
+}
+
 bool gen_grad_of_composite(Joint *joint, uint32_t value, uint32_t gradient) {
     uint32_t found = 0;
     while (found < joint->derived.count && joint->derived.at[found].value != value) found++;
@@ -139,9 +146,11 @@ bool gen_grad_of_composite(Joint *joint, uint32_t value, uint32_t gradient) {
     const Call *call = derived.call;
     const Statements all = gen_grad_read_line(joint->job, call->line);
     const uint32_t rank = joint->graph->values.at[value].shape.rank;
-    const uint32_t y = with_dims(joint, call, value, rank), d = with_dims(joint, call, gradient, rank);
+    const uint32_t y = with_dims(joint, call, value, rank);
+    uint32_t d = with_dims(joint, call, gradient, rank);
     Shape shape = joint->graph->values.at[y].shape;
     if (arg_of(call, "keepdim")) shape = joint->graph->values.at[call->args[0].value].shape;
+    if (sums_gradient(&all)) d = gen_grad_spread(joint, d, &shape);
     gen_grad_bind(joint, &derived.bindings, "d", gen_grad_value_arg(d));
     if (!all.gives_value) gen_grad_bind(joint, &derived.bindings, "y", gen_grad_value_arg(y));
     build_statements(joint, &all, true, &derived);
