@@ -167,21 +167,29 @@ static const char *composite_call(Job *job, uint32_t line, uint32_t choice) {
     return ir_text_string(&call);
 }
 
+/* How a composite's value is used: as it is, again, summed in whole or in part (its gradient then lacks dims). */
+static const char *const uses[] = {"  y: '%s'\n", "  h: '%s'\n  y: 'h * h + sum(x)'\n", "  y: 'sum(%s)'\n",
+                                   "  y: 'sum(%s, 0) * 2'\n"};
+enum { USES = sizeof uses / sizeof *uses, CALLS = 2 * USES };
+
 typedef struct Calls { /* of one composite */
     uint32_t line;
-    const char *text[4];
-    const char *call[4];
+    const char *text[CALLS], *call[CALLS];
 } Calls;
+
+static const char *used(Job *job, const char *use, const char *call) {
+    const char *at = strstr(use, "%s");
+    return ir_format(job, "%.*s%s%s", (int)(at - use), use, call, at + 2);
+}
 
 static void write_calls(Job *job, void *state) {
     Calls *calls = state;
-    for (uint32_t k = 0; k < 4; k++) {
+    for (uint32_t k = 0; k < CALLS; k++) {
         const char *call = calls->call[k] = composite_call(job, calls->line, k % 2);
-        const char *type = k < 2 ? "f64" : "bf16";
-        char *nodes = ir_format(job, k % 2 ? "  h: '%s'\n  y: 'h * h + sum(x)'\n" : "  y: '%s'\n", call);
-        calls->text[k] = graph_of(
-            job, ir_format(job, "x: '%s[K, M, N]', z: '%s[K, M, N]', w: '%s[N]', b: '%s[N]'", type, type, type, type),
-            nodes, ir_format(job, "y: %s", type));
+        const char *type = k % 3 ? "f64" : "bf16";
+        const char *inputs =
+            ir_format(job, "x: '%s[K, M, N]', z: '%s[K, M, N]', w: '%s[N]', b: '%s[N]'", type, type, type, type);
+        calls->text[k] = graph_of(job, inputs, used(job, uses[k / 2], call), ir_format(job, "y: %s", type));
     }
 }
 
@@ -194,7 +202,8 @@ static void every_composite(void **state) {
         Calls calls = {.line = line};
         const Status status = ir_job_run(job, write_calls, &calls);
         if (status != STATUS_OK) fail_msg("line %u: %s", line, ir_job_report(job));
-        for (uint32_t k = 0; k < 4; k++) check_graph(&totals, random_bits(&random), calls.call[k], calls.text[k], NULL);
+        for (uint32_t k = 0; k < CALLS; k++)
+            check_graph(&totals, random_bits(&random), calls.call[k], calls.text[k], NULL);
         ir_job_free(job);
     }
     check_totals(&totals, "composites");
