@@ -11,10 +11,10 @@
 static bool has_active_arg(const Value *value, const bool *active) {
     for (uint32_t i = 0; i < value->arg_count; i++) {
         const bool flat = value->op < OP_PRIMITIVES && !strcmp(ir_op(value->op)->derivative_text[i], "0");
-        if (!flat && active[value->arg[i]]) return true;
+        if (!flat && active && active[value->arg[i]]) return true;
     }
     for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
-        if (value->call->args[i].kind == ARG_VALUE && active[value->call->args[i].value]) return true;
+        if (value->call->args[i].kind == ARG_VALUE && active && active[value->call->args[i].value]) return true;
     return false;
 }
 

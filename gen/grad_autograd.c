@@ -70,7 +70,7 @@ static void keep_of_primitive(Keeping *keeping, uint32_t id, const Value *value)
     for (uint32_t k = 0; k < value->arg_count; k++) {
         const char *text = ir_op(value->op)->derivative_text[k];
         if (!keeping->active[value->arg[k]]) continue;
-        for (uint32_t i = 0; i < value->arg_count; i++)
+        for (uint32_t i = 0; i < value->arg_count && i < 3; i++)
             if (gen_grad_has_word(text, names[i])) keep(keeping, value->arg[i]);
         if (gen_grad_has_word(text, "y")) keep(keeping, id);
     }

@@ -38,17 +38,17 @@ typedef struct Joint {
 } Joint;
 
 /* Whether gradients flow through this forward value. */
-bool gen_grad_is_active(Joint *joint, uint32_t value);
+bool gen_grad_is_active(Joint *joint, uint32_t id);
 /* Whether they flow through a value, given whether they do through those before it. */
 bool gen_grad_flows(const Joint *joint, const Value *value, const bool *active);
 /* A name for a value that has none: `name`, or one made of it that is not taken. */
-void gen_grad_name(Joint *joint, uint32_t value, const char *owner, const char *name);
+void gen_grad_name(Joint *joint, uint32_t id, const char *owner, const char *name);
 
 /* Adds to the gradient of a forward value. `gradient` stands for a tensor of this shape, to which the value was
  * broadcast: its dims that are missing or 1 there stand for whole ones. */
-void gen_grad_add(Joint *joint, uint32_t value, uint32_t gradient, const Shape *shape);
+void gen_grad_add(Joint *joint, uint32_t id, uint32_t gradient, const Shape *shape);
 /* The forward value's op: from its gradient to those of its operands. (gen/grad_ops.c) */
-void gen_grad_of_op(Joint *joint, uint32_t value, uint32_t gradient);
+void gen_grad_of_op(Joint *joint, uint32_t id, uint32_t gradient);
 
 /* gen/grad_shape.c */
 uint32_t gen_grad_apply(Joint *joint, Op op, uint32_t a, uint32_t b); /* b: IR_NONE for one operand */
@@ -100,7 +100,7 @@ typedef struct Cut {
 } Cut;
 Cut gen_grad_cut(Joint *joint, const GradOptions *options); /* gives what is to be saved a name */
 /* The forward output that holds a value, of several the one of the widest dtype; IR_NONE: none. */
-uint32_t gen_grad_output_with(const Joint *joint, uint32_t value);
+uint32_t gen_grad_output_with(const Joint *joint, uint32_t id);
 /* The output that may be written over an input of the forward graph, or IR_NONE. */
 uint32_t gen_grad_written_over(const Graph *from, uint32_t input);
 bool *gen_grad_is_backward(Job *job, const Graph *joint, const Graph *from);

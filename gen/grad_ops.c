@@ -28,7 +28,7 @@ static void of_primitive(Joint *joint, uint32_t id, uint32_t gradient) {
     const Value value = value_at(joint, id);
     Bindings bindings = {0};
     gen_grad_bind(joint, &bindings, "y", gen_grad_value_arg(id));
-    for (uint32_t i = 0; i < value.arg_count; i++)
+    for (uint32_t i = 0; i < value.arg_count && i < 3; i++)
         gen_grad_bind(joint, &bindings, operands[i], gen_grad_value_arg(value.arg[i]));
     for (uint32_t i = 0; i < value.arg_count; i++) {
         if (!gen_grad_is_active(joint, value.arg[i])) continue;
