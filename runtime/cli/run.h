@@ -17,8 +17,9 @@ typedef struct Run {
     ng_output_report *reports; /* one an output */
     ng_report report;
     uint64_t seed;
-    uint64_t print;      /* elements of each output to show */
-    int64_t default_dim; /* of an any dim that neither an option, a tensor nor a hint gives; 0: 1024 */
+    uint64_t print; /* elements of each output to show */
+    int64_t
+        default_dim; /* of an any dim that neither an option, a tensor nor a hint up to it gives; 0: 1024, any hint */
 } Run;
 
 /* run_inputs.c: files, dims, scalars and tensors, from the options */

@@ -217,10 +217,11 @@ static void find_dims(Cli *cli, Run *run) {
         ng_arg arg = cli_arg(cli, &run->opened, NG_DIM, i);
         if (run->dims_from[i]) continue;
         int64_t otherwise = arg.max >= 0 && arg.max < usual ? arg.max : usual;
-        if (otherwise < arg.multiple && arg.max < 0) otherwise = arg.multiple;
+        if (otherwise < arg.multiple && (arg.max < 0 || arg.multiple <= arg.max)) otherwise = arg.multiple;
         otherwise -= otherwise % arg.multiple; /* what the graph allows, as near as there is from below */
-        run->dims[i] = arg.hint >= 0 ? arg.hint : otherwise;
-        run->dims_from[i] = arg.hint >= 0 ? "hint" : "default";
+        const bool hinted = arg.hint >= 0 && !(run->default_dim && arg.hint > run->default_dim);
+        run->dims[i] = hinted ? arg.hint : otherwise;
+        run->dims_from[i] = hinted ? "hint" : "default";
     }
     for (size_t k = 0; k < given_count; k++) free((char *)(uintptr_t)given[k].name);
     free(given);
