@@ -52,11 +52,33 @@ static int64_t bytes_of(const Network *network, const Shape *shape, DType dtype)
     return elements_of(network, shape) * ir_dtype(dtype)->bytes;
 }
 
+static uint32_t without_views(const Graph *graph, uint32_t id) {
+    while (graph->values.at[id].op == OP_INDEX || graph->values.at[id].op == OP_RESHAPE)
+        id = graph->values.at[id].arg[0];
+    return id;
+}
+
+/* Whether it is asked to be equal to another value, as the largest of what it is the largest of. */
+static bool is_matched(const Graph *graph, uint32_t id) {
+    for (uint32_t v = id + 1; v < graph->values.count; v++) {
+        const Value *value = &graph->values.at[v];
+        if (value->op != OP_EQ) continue;
+        const uint32_t a = without_views(graph, value->arg[0]), b = without_views(graph, value->arg[1]);
+        const bool constant = graph->values.at[a].op == OP_CONST || graph->values.at[b].op == OP_CONST;
+        if (!constant && (a == id || b == id)) return true;
+    }
+    return false;
+}
+
 uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
+    const Value *value = &joint->graph->values.at[id];
+    const bool matched = is_matched(joint->graph, id);
     uint32_t best = IR_NONE;
     for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
         const Tensor *output = &joint->graph->outputs.at[i];
         if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
+        /* rounded it would be equal to nothing */
+        if (matched && ir_dtype(output->dtype)->significand < ir_dtype(value->dtype)->significand) continue;
         if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
             best = i;
     }
