@@ -32,7 +32,8 @@ static double in_long_double(double bound) { return bound * 0x1p-11; }
 
 double ir_difference_allows(const Difference *difference, double bound) {
     const double rounding = 0x1p-52 * fabs(difference->number); /* of both to double */
-    return difference->error + in_long_double(bound) + fmin(bound, literals * difference->size) + rounding;
+    const double known = isfinite(bound) ? in_long_double(bound) : 0;
+    return difference->error + known + fmin(bound, literals * difference->size) + rounding;
 }
 
 static double power_of_two(double x) { /* at most |x| */

@@ -19,7 +19,8 @@ typedef struct Difference {
 } Difference;
 
 /* How far from the difference a gradient may be that was evaluated in long double. bound: of the oracle, for f64. It
- * is brought to long double, and literals, which are f64's, may put it off by some of their last places more. */
+ * is brought to long double, and literals, which are f64's, may put it off by some of their last places more. Infinite:
+ * unknown, as where a comparison is met that rounding could turn, which in long double it does not. */
 double ir_difference_allows(const Difference *difference, double bound);
 
 /* Clears low bits, so that x plus and minus a step are exact. */

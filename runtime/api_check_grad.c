@@ -177,6 +177,15 @@ static Status prepare(Job *job, GradRun *run, Side *side) {
     return STATUS_OK;
 }
 
+/* Of few elements one that is the largest is more than 1 in 1000, and which one is, is judged here against exact
+ * numbers. Nothing compared: a kernel wrote beside its tensors. */
+static bool only_uncertain(const Side *side) {
+    bool only = true;
+    for (uint32_t o = 0; o < side->program->tables->graph->outputs.count; o++)
+        only = only && !side->reports[o].failed && (side->reports[o].checked || !side->reports[o].elements);
+    return only;
+}
+
 static Status run_side(Job *job, GradRun *run, Side *side, Text *text) {
     Status status = compile(job, run, side, text);
     if (!status) status = prepare(job, run, side);
@@ -185,10 +194,11 @@ static Status run_side(Job *job, GradRun *run, Side *side, Text *text) {
     const ng_args args = {.size = sizeof args, .tensors = side->tensors, .dims = side->any, .scalars = side->scalars};
     ng_report report = {.size = sizeof report, .outputs = side->reports};
     status = (Status)ng_run(side->program, &args, 1, &report);
-    if (report.why.bytes) rt_say(&run->why, "the %s: %s\n", side->what, report.why.bytes);
+    side->failed = status == STATUS_CHECK_FAILED && !only_uncertain(side);
+    if (report.why.bytes && (side->failed || status != STATUS_CHECK_FAILED))
+        rt_say(&run->why, "the %s: %s\n", side->what, report.why.bytes);
     ng_text_free(&report.why);
-    side->failed = status == STATUS_CHECK_FAILED;
-    return side->failed ? STATUS_OK : status;
+    return status == STATUS_CHECK_FAILED ? STATUS_OK : status;
 }
 
 /* ---- telling ---- */

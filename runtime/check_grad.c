@@ -107,6 +107,11 @@ static double *make_direction(Job *job, uint64_t seed, uint64_t which, uint64_t 
     return direction;
 }
 
+/* Where a comparison is met the bound reaches to its other side, which is not for long double. */
+static double bound_of(const Expected *gradient, uint64_t i) {
+    return gradient->cause && gradient->cause[i] ? (double)INFINITY : gradient->bound[i];
+}
+
 typedef struct Working {
     const Differences *differences;
     Task *task;
@@ -122,11 +127,11 @@ static void difference_work(Job *job, void *state) {
         direction = make_direction(job, all->check->seed, task->index, gradient->count);
         for (uint64_t i = 0; i < gradient->count; i++) {
             task->got += direction[i] * gradient->number[i];
-            task->bound += fabs(direction[i]) * (gradient->bound[i] + 0x1p-53 * fabs(gradient->number[i]));
+            task->bound += fabs(direction[i]) * (bound_of(gradient, i) + 0x1p-53 * fabs(gradient->number[i]));
         }
     } else {
         task->got = gradient->number[task->index];
-        task->bound = gradient->bound[task->index];
+        task->bound = bound_of(gradient, task->index);
     }
     task->found =
         ir_difference(job, &all->weighted, all->centre, task->input, task->direction ? 0 : task->index, direction);
@@ -156,7 +161,7 @@ static void add_tasks(Job *job, Differences *all, uint32_t output, uint32_t inpu
 
 static void judge(RtGradient *gradient, const Task *task) {
     const double allowed = ir_difference_allows(&task->found, task->bound);
-    const bool sure = task->found.sure && isfinite(allowed);
+    const bool sure = task->found.sure && isfinite(allowed) && isfinite(task->got);
     const double share = share_of(fabs(task->got - task->found.number), allowed);
     if (task->direction) {
         gradient->directions += sure;
