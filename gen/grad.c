@@ -41,14 +41,19 @@ static bool is_taken(const Joint *joint, const char *name) {
     return false;
 }
 
+const char *gen_grad_free_name(Joint *joint, const char *base) {
+    const char *own = base;
+    for (uint32_t i = 2; is_taken(joint, own); i++) own = ir_format(joint->job, "%s_%u", base, i);
+    *IR_PUSH(joint->job, &joint->taken) = own;
+    return own;
+}
+
 void gen_grad_name(Joint *joint, uint32_t id, const char *owner, const char *name) {
     Value *value = &joint->graph->values.at[id];
     const bool leaf = value->op == OP_CONST || value->op == OP_SIZE || value->op == OP_SCALAR || value->op == OP_INPUT;
     if (value->name || leaf) return;
-    const char *base = owner && joint->several ? ir_format(joint->job, "%s_%s", owner, name) : name, *own = base;
-    for (uint32_t i = 2; is_taken(joint, own); i++) own = ir_format(joint->job, "%s_%u", base, i);
-    value->name = own;
-    *IR_PUSH(joint->job, &joint->taken) = own;
+    value->name =
+        gen_grad_free_name(joint, owner && joint->several ? ir_format(joint->job, "%s_%s", owner, name) : name);
 }
 
 static void take_names(Joint *joint) {

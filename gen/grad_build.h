@@ -43,6 +43,8 @@ bool gen_grad_is_active(Joint *joint, uint32_t id);
 bool gen_grad_flows(const Joint *joint, const Value *value, const bool *active);
 /* A name for a value that has none: `name`, or one made of it that is not taken. */
 void gen_grad_name(Joint *joint, uint32_t id, const char *owner, const char *name);
+/* `base`, or with a number behind it that nothing else has; taken from now on. */
+const char *gen_grad_free_name(Joint *joint, const char *base);
 
 /* Adds to the gradient of a forward value. `gradient` stands for a tensor of this shape, to which the value was
  * broadcast: its dims that are missing or 1 there stand for whole ones. */

@@ -112,6 +112,14 @@ static void take_dims(Job *job, const Graph *from, Graph *graph) {
 
 /* ---- what is stored ---- */
 
+/* Of a node that is an output too, which is not what is read (it was rounded, or added to what it held). */
+static const char *name_of_new(Joint *joint, const Value *value) {
+    for (uint32_t o = 0; o < joint->from->outputs.count; o++)
+        if (!strcmp(joint->from->outputs.at[o].name, value->name))
+            return gen_grad_free_name(joint, ir_format(joint->job, "%s_exact", value->name));
+    return value->name;
+}
+
 static void choose_stored(Making *making) {
     Joint *joint = making->joint;
     const uint32_t count = joint->graph->values.count;
@@ -126,7 +134,7 @@ static void choose_stored(Making *making) {
             making->stored[i] = joint->from->outputs.at[output].name;
             continue;
         }
-        making->stored[i] = value->name;
+        making->stored[i] = name_of_new(joint, value);
         making->is_new[i] = true;
     }
 }

@@ -75,6 +75,8 @@ check "--check=grad shows no outputs" refuses 2 "check=grad shows no outputs" $n
 printf 'graph: ties\ninputs: {x: "f8e5m2[128, 2]"}\nnodes: {y: "amax(x, -1)"}\noutputs: {y: f32}\n' >"$scratch/ties.yaml"
 check "gradients at kinks are no pass" run 5 "$scratch/ties.yaml" --check=grad --seed=1
 check "they are told" warns "gradient d_x: too many uncertain elements, [0-9]+ of 256 "
+printf 'graph: largest\ninputs: {x: "bf16[4, 16]"}\nnodes: {y: "amax(x * x, -1)"}\noutputs: {y: bf16}\n' >"$scratch/largest.yaml"
+check "which element is the largest is not asked of a rounded output" run 0 "$scratch/largest.yaml" --check=grad
 printf 'graph: picked\ndims: {N: 8}\ninputs: {x: "f32[N]"}\nnodes: {y: "x[arange(N)]"}\noutputs: {y: f32}\n' >"$scratch/picked.yaml"
 check "--wrt" run 0 $norm -D N=33 -D M=2 --check=grad --wrt=gamma
 check "only its gradient" test "$(grep -c "^grad .*compared" "$out")" = 1
