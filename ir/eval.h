@@ -57,7 +57,7 @@ typedef struct EvalInput {
  * result is in the job's arena. Composites must be expanded. */
 Expected ir_eval_graph(Job *job, const Graph *graph, const EvalInput *input, uint32_t output, const Box *box);
 
-/* Compares one stored element: NULL when it passes, else why not. The rule: within 1 ulp of the dtype plus the bound;
+/* Whether one stored element passes. The rule: within 1 ulp of the dtype (of the larger of both) plus the bound;
  * NaN meets NaN; beyond the largest finite value inf, within the bound of that either. */
 bool ir_element_passes(DType dtype, double got, double number, double bound);
 

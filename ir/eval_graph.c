@@ -527,5 +527,5 @@ bool ir_element_passes(DType dtype, double got, double number, double bound) {
     if (got == wanted) return true;
     if (isinf(wanted)) return false;
     if (isinf(got)) return (got > 0) == (wanted > 0) && isinf(ir_round(dtype, fabs(number) + bound));
-    return fabs(got - wanted) <= ir_ulp(dtype, wanted) + bound;
+    return fabs(got - wanted) <= ir_ulp(dtype, fmax(fabs(got), fabs(wanted))) + bound;
 }

@@ -233,7 +233,7 @@ static void random_gradients(void **state) {
     assert_int_equal(hits.failed, 0);
     if (given) return;
     assert_true(hits.graphs >= wanted && hits.unavailable * 20 < hits.graphs);
-    assert_true(found->unsure * 20 < found->differed);
+    assert_true(found->unsure * 10 < found->differed);
     if (!reduced) assert_int_equal(missing, 0);
 }
 
