@@ -209,6 +209,65 @@ static void every_composite(void **state) {
     check_totals(&totals, "composites");
 }
 
+typedef struct Two { /* one graph's gradients by lines of the table and by its formulas alone */
+    const char *text, *what;
+    uint64_t seed;
+    uint64_t elements;
+} Two;
+
+static void compare_ways(Job *job, void *state) {
+    Two *two = state;
+    const GradOptions options = {.wrt = {NULL, 0}};
+    const Graph *graph = grad_parse(job, two->text);
+    const Exact *by_line = gen_exact(job, graph, &options);
+    const Exact *by_formula = gen_exact(job, gen_exact_graph(job, graph), &options);
+    const int64_t *dims = grad_dims(job, by_line->graph, 3);
+    Random random = {two->seed};
+    for (uint32_t d = 0; d < DOMAINS; d++) {
+        const GradData data = grad_data(job, by_line, dims, &random, domains[d][0], domains[d][1]);
+        const ExactInput given = {&data.input, data.weight};
+        const Expected *a = gen_exact_gradients(job, by_line, by_line->backward, &given);
+        const Expected *b = gen_exact_gradients(job, by_formula, by_formula->backward, &given);
+        assert_int_equal(by_line->backward->outputs.count, by_formula->backward->outputs.count);
+        for (uint32_t o = 0; o < by_line->backward->outputs.count; o++) {
+            assert_int_equal(a[o].count, b[o].count);
+            for (uint64_t i = 0; i < a[o].count; i++) {
+                const double bound = a[o].bound[i] + b[o].bound[i] + ir_ulp(DTYPE_F64, b[o].number[i]);
+                if (isnan(a[o].number[i]) && isnan(b[o].number[i])) continue;
+                if (!(fabs(a[o].number[i] - b[o].number[i]) <= bound))
+                    fail_msg("%s: %s[%llu] is %.17g by its line, %.17g by its formula", two->what,
+                             by_line->backward->outputs.at[o].name, (unsigned long long)i, a[o].number[i],
+                             b[o].number[i]);
+                two->elements += isfinite(bound);
+            }
+        }
+    }
+}
+
+static void lines_are_the_formulas(void **state) {
+    (void)state;
+    Random random = start();
+    uint32_t lines = 0;
+    uint64_t elements = 0;
+    for (uint32_t line = 0; line < gen_composite_count; line++) {
+        if (!*gen_composite_derivative(line)) continue;
+        Job *job = ir_job_create(NULL);
+        Calls calls = {.line = line};
+        if (ir_job_run(job, write_calls, &calls)) fail_msg("line %u: %s", line, ir_job_report(job));
+        for (uint32_t k = 0; k < CALLS; k++) {
+            Two two = {.text = calls.text[k], .what = calls.call[k], .seed = random_bits(&random)};
+            if (ir_job_run(job, compare_ways, &two)) fail_msg("%s: %s", two.what, ir_job_report(job));
+            if (!two.elements) fail_msg("%s: nothing was compared", two.what);
+            elements += two.elements;
+        }
+        ir_job_free(job);
+        lines++;
+    }
+    printf("# %u derivative lines as the gradients of their formulas, %llu elements\n", lines,
+           (unsigned long long)elements);
+    assert_true(lines >= 10);
+}
+
 /* ---- shapes ---- */
 
 /* Dims of an operand as bits of `have` (else 1), the first `missing` left out. */
@@ -402,9 +461,9 @@ static void points_of_agreement(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_operation),    cmocka_unit_test(every_reduction),
-                                       cmocka_unit_test(every_composite),    cmocka_unit_test(every_broadcast),
-                                       cmocka_unit_test(shapes_and_uses),    cmocka_unit_test(some_of_both),
-                                       cmocka_unit_test(points_of_agreement)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_operation), cmocka_unit_test(every_reduction),
+                                       cmocka_unit_test(every_composite), cmocka_unit_test(lines_are_the_formulas),
+                                       cmocka_unit_test(every_broadcast), cmocka_unit_test(shapes_and_uses),
+                                       cmocka_unit_test(some_of_both),    cmocka_unit_test(points_of_agreement)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
