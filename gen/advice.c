@@ -85,7 +85,10 @@ static const Advice calls[] = {
     {"tan", "write sin(x) / cos(x)"},
     {"log10", "write log2(x) * 0.30102999566398120"},
     {"addcmul lerp fma", "write it with * and +"},
-    {"contiguous clone detach copy item numpy", "write x itself: values never change"},
+    {"contiguous clone copy item numpy", "write x itself: values never change"},
+    {"detach stop_gradient",
+     "gradients pass through every float; what they must not pass is an input of its own, which "
+     "--wrt leaves out"},
     {"cross_entropy nll_loss mse_loss l1_loss", "write its formula, as in mean((x - target) ** 2)"},
 };
 

@@ -34,6 +34,7 @@ typedef struct Joint {
     IR_LIST(const char *) taken; /* names that no other value may get */
     const char *owner;           /* the node that is being copied, or NULL */
     bool several;                /* composites whose values get names: those then begin with the owner's */
+    bool *exact;                 /* of each value, once simplified: it must not be read as an output rounded it */
     Place place;                 /* of the forward value at work: of all that is made for it */
 } Joint;
 

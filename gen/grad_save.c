@@ -52,33 +52,14 @@ static int64_t bytes_of(const Network *network, const Shape *shape, DType dtype)
     return elements_of(network, shape) * ir_dtype(dtype)->bytes;
 }
 
-static uint32_t without_views(const Graph *graph, uint32_t id) {
-    while (graph->values.at[id].op == OP_INDEX || graph->values.at[id].op == OP_RESHAPE)
-        id = graph->values.at[id].arg[0];
-    return id;
-}
-
-/* Whether it is asked to be equal to another value, as the largest of what it is the largest of. */
-static bool is_matched(const Graph *graph, uint32_t id) {
-    for (uint32_t v = id + 1; v < graph->values.count; v++) {
-        const Value *value = &graph->values.at[v];
-        if (value->op != OP_EQ) continue;
-        const uint32_t a = without_views(graph, value->arg[0]), b = without_views(graph, value->arg[1]);
-        const bool constant = graph->values.at[a].op == OP_CONST || graph->values.at[b].op == OP_CONST;
-        if (!constant && (a == id || b == id)) return true;
-    }
-    return false;
-}
-
 uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
     const Value *value = &joint->graph->values.at[id];
-    const bool matched = is_matched(joint->graph, id);
+    const bool exact = joint->exact && joint->exact[id];
     uint32_t best = IR_NONE;
     for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
         const Tensor *output = &joint->graph->outputs.at[i];
         if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
-        /* rounded it would be equal to nothing */
-        if (matched && ir_dtype(output->dtype)->significand < ir_dtype(value->dtype)->significand) continue;
+        if (exact && ir_dtype(output->dtype)->significand < ir_dtype(value->dtype)->significand) continue;
         if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
             best = i;
     }
@@ -132,6 +113,37 @@ static void add_operands(Network *network, uint32_t id, bool *marks) {
         if (marks[i]) gen_flow_add_edge(&network->flow, out_of(i), in_of(id), FLOW_ENDLESS);
 }
 
+static const Value *behind_views(const Graph *graph, const Value *value) {
+    while (value->op == OP_INDEX || value->op == OP_RESHAPE) value = &graph->values.at[value->arg[0]];
+    return value;
+}
+
+/* x == amax(x): which elements are the largest is lost where one side is read as an output rounded it. */
+static bool finds_extreme(const Graph *graph, const Value *value) {
+    for (uint32_t i = 0; value->op == OP_EQ && i < 2; i++) {
+        const Value *operand = behind_views(graph, &graph->values.at[value->arg[i]]);
+        if (operand->op != OP_REDUCE) continue;
+        if (operand->reduction == REDUCTION_MAX || operand->reduction == REDUCTION_MIN) return true;
+    }
+    return false;
+}
+
+/* An input, or its elements as they are but for signs. */
+static bool is_given(const Graph *graph, const Value *value) {
+    while (value->op == OP_INDEX || value->op == OP_RESHAPE || value->op == OP_CAST || value->op == OP_ABS ||
+           value->op == OP_NEG)
+        value = &graph->values.at[value->arg[0]];
+    return value->op == OP_INPUT;
+}
+
+/* Where a computed value is largest is stored as it was found: another kernel may round the value otherwise. */
+static bool is_found_once(const Graph *graph, const Value *value) {
+    if (!finds_extreme(graph, value)) return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (is_given(graph, &graph->values.at[value->arg[i]])) return false;
+    return true;
+}
+
 static void look_at_operands(Network *network, uint32_t id, const bool *marks) {
     const Value *value = &network->graph->values.at[id];
     const bool input = value->op == OP_INPUT;
@@ -156,7 +168,8 @@ static void add_values(Network *network, const bool *sinks) {
         if (!network->moved[i]) continue;
         gen_flow_add_edge(&network->flow, in_of(i), out_of(i), cost_of(network, i));
         if (sinks[i]) gen_flow_add_edge(&network->flow, out_of(i), FLOW_SINK, FLOW_ENDLESS);
-        if (value->op == OP_INPUT || (is_reduction(value) && !network->again[i]))
+        const bool once = is_reduction(value) || is_found_once(graph, value);
+        if (value->op == OP_INPUT || (once && !network->again[i]))
             gen_flow_add_edge(&network->flow, FLOW_SOURCE, in_of(i), FLOW_ENDLESS);
         else
             add_operands(network, i, marks);
@@ -264,6 +277,25 @@ static void find_needed(const Joint *joint, Cut *cut) {
         if (cut->needed[i] && !cut->read[i]) ir_value_mark_args(&graph->values.at[i], cut->needed);
 }
 
+/* Whether it asks for two computed values to be equal: rounded by an output, one would be equal to nothing. */
+static bool is_match(const Graph *graph, const Value *value) {
+    if (value->op != OP_EQ) return false;
+    return graph->values.at[value->arg[0]].op != OP_CONST && graph->values.at[value->arg[1]].op != OP_CONST;
+}
+
+/* Values that such comparisons are made of where they are done again, back to what reductions give. */
+static bool *find_exact(const Joint *joint, const bool *backward) {
+    const Graph *graph = joint->graph;
+    bool *exact = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
+    for (uint32_t i = graph->values.count; i-- > 0;) {
+        const Value *value = &graph->values.at[i];
+        if (backward[i]) continue;
+        const bool again = is_match(graph, value) && !is_found_once(graph, value);
+        if (again || (exact[i] && !is_reduction(value))) ir_value_mark_args(value, exact);
+    }
+    return exact;
+}
+
 /* False: there is none without an input that is written over; gen_grad_cut says which. */
 static bool least_cut(Joint *joint, Network *network, Cut *cut) {
     const uint32_t count = joint->graph->values.count;
@@ -287,21 +319,21 @@ static bool least_cut(Joint *joint, Network *network, Cut *cut) {
 }
 
 /* What a value without a name is called: by its op, or that of what it is a view or a cast of. */
-static const char *word_for(const Graph *graph, uint32_t id) {
+static const char *word_for(Job *job, const Graph *graph, uint32_t id) {
     const Value *value = &graph->values.at[id];
     while (value->op == OP_CAST || value->op == OP_INDEX || value->op == OP_RESHAPE)
         value = &graph->values.at[value->arg[0]];
-    if (value->op == OP_REDUCE) return ir_reduction(value->reduction)->language;
-    return value->op == OP_COMPOSITE   ? value->call->callee
-           : value->op < OP_PRIMITIVES ? ir_op_name(value->op)
-                                       : "saved";
+    const char *word = value->op == OP_REDUCE      ? ir_reduction(value->reduction)->language
+                       : value->op == OP_COMPOSITE ? value->call->callee
+                                                   : ir_op_name(value->op);
+    return ir_format(job, "saved_%s", word);
 }
 
 /* Names for what the forward graph gets to store. */
 static void name_saved(Joint *joint, const Cut *cut) {
     for (uint32_t i = 0; i < joint->graph->values.count; i++)
         if (cut->read[i] && joint->graph->values.at[i].op != OP_INPUT && gen_grad_output_with(joint, i) == IR_NONE)
-            gen_grad_name(joint, i, NULL, word_for(joint->graph, i));
+            gen_grad_name(joint, i, NULL, word_for(joint->job, joint->graph, i));
 }
 
 Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
@@ -310,6 +342,7 @@ Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
     Network network = {.job = job, .joint = joint, .graph = joint->graph, .from = joint->from};
     Cut cut;
     network.backward = gen_grad_is_backward(job, joint->graph, joint->from);
+    joint->exact = find_exact(joint, network.backward);
     network.again = IR_NEW_ARRAY(job, bool, count + 1);
     network.stored = IR_NEW_ARRAY(job, bool, count + 1);
     bool is_cut = least_cut(joint, &network, &cut);

@@ -132,6 +132,7 @@ static void eval_elements(Evaluator *eval, uint32_t id) {
         if (arg->count < node->count) strip.broadcast |= 1u << k;
         operands[k] = eval->graph->values.at[value->arg[k]].dtype;
     }
+    ir_eval_extreme(eval->job, eval->graph, eval->nodes, value, strip.in);
     strip.op = ir_eval_op(eval->job, value->op, value->dtype, operands, &eval->uncertain);
     strip.op.id = id;
     strip.op.factors = node->summed;

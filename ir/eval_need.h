@@ -24,4 +24,8 @@ uint64_t ir_box_count(const Box *box, uint32_t rank);
 /* Row-major strides of a box, and the position of an index in it. */
 void ir_box_strides(const Box *box, uint32_t rank, int64_t *strides);
 
+/* The operands of x == amax(x) or amin(x) without the bounds that cannot change it; others stay. Arrays in the job's
+ * arena. (ir/eval_extreme.c) */
+void ir_eval_extreme(Job *job, const Graph *graph, const Node *nodes, const Value *value, Lane *in);
+
 #endif
