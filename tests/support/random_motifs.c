@@ -86,19 +86,26 @@ static void add_middle_kept(Writer *w) {
     add_stored(w, &kept, ir_format(w->job, "%.*s%s%s", (int)(at - form), form, x.name, at + 2), "");
 }
 
-/* A sum over the first dim in place of what is added to it. */
+/* A sum over the first dim in place of what is added to it. That dim is the graph's, or one of its own: without a hint
+ * there are parts, which few other graphs have. */
 static void add_sum_in_place(Writer *w) {
     const Node x = w->nodes.at[0];
     if (x.rank < 2) return;
     Node kept = {.rank = x.rank - 1};
     memcpy(kept.extent, x.extent + 1, kept.rank * sizeof *kept.extent);
+    const char *rows = x.name;
+    if (chance(w, 60) && w->graph.dim_count < RANDOM_MAX_DIMS) {
+        Node own = x;
+        own.extent[0] = random_add_any(w, 1 + below(w, 40));
+        rows = add_operand(w, &own, false);
+    }
     const char *held = ir_format(w->job, "x%u", w->nodes.count);
     Node *input = IR_PUSH(w->job, &w->nodes);
     *input = kept;
     input->name = held;
     input->dtype = "f32";
     ir_text_format(&w->inputs, "  %s: {dtype: f32, shape: %s}\n", held, random_shape_text(w, &kept));
-    Node *sum = random_add_node(w, &kept, KIND_FLOAT, ir_format(w->job, "sum(%s, dim=0) + %s", x.name, held));
+    Node *sum = random_add_node(w, &kept, KIND_FLOAT, ir_format(w->job, "sum(%s, dim=0) + %s", rows, held));
     sum->stored = true;
     ir_text_format(&w->outputs, "  %s: {dtype: f32, inplace: %s}\n", sum->name, held);
 }

@@ -16,27 +16,37 @@ static int64_t divisor(Writer *w, int64_t value) {
     return found;
 }
 
-static Extent add_dim(Writer *w, int64_t value, bool fixed) {
+static RandomDim *push_dim(Writer *w, int64_t value, bool any) {
     RandomGraph *graph = &w->graph;
-    const char *name = ir_format(w->job, "D%u", graph->dim_count);
-    RandomDim *dim = &graph->dims[graph->dim_count++];
-    *dim = (RandomDim){.name = name, .value = value, .any = !fixed, .max = -1, .multiple = 1};
+    RandomDim *dim = &graph->dims[graph->dim_count];
+    const char *name = ir_format(w->job, "D%u", graph->dim_count++);
+    *dim = (RandomDim){.name = name, .value = value, .any = any, .max = -1, .multiple = 1};
+    return dim;
+}
+
+Extent random_add_any(Writer *w, int64_t value) {
+    const char *name = push_dim(w, value, true)->name;
+    ir_text_format(&w->dims, "  %s: any\n", name);
+    return (Extent){name, value, false};
+}
+
+static Extent add_dim(Writer *w, int64_t value, bool fixed) {
     long long number = value;
+    if (!fixed && (value <= 0 || !chance(w, 60))) return random_add_any(w, value);
+    RandomDim *dim = push_dim(w, value, !fixed);
     if (fixed) {
-        ir_text_format(&w->dims, "  %s: %lld\n", name, number);
-    } else if (value > 0 && chance(w, 60)) {
-        Text fields = ir_text(w->job);
-        uint32_t which = 1 + below(w, 7);
-        if (which & 1) ir_text_format(&fields, ", hint: %lld", number);
-        if (which & 2) dim->max = value + below(w, 20);
-        if (which & 2) ir_text_format(&fields, ", max: %lld", (long long)dim->max);
-        if (which & 4) dim->multiple = divisor(w, value);
-        if (which & 4) ir_text_format(&fields, ", multiple: %lld", (long long)dim->multiple);
-        ir_text_format(&w->dims, "  %s: {%s}\n", name, ir_text_string(&fields) + 2);
-    } else {
-        ir_text_format(&w->dims, "  %s: any\n", name);
+        ir_text_format(&w->dims, "  %s: %lld\n", dim->name, number);
+        return (Extent){dim->name, value, true};
     }
-    return (Extent){name, value, fixed};
+    Text fields = ir_text(w->job);
+    uint32_t which = 1 + below(w, 7);
+    if (which & 1) ir_text_format(&fields, ", hint: %lld", number);
+    if (which & 2) dim->max = value + below(w, 20);
+    if (which & 2) ir_text_format(&fields, ", max: %lld", (long long)dim->max);
+    if (which & 4) dim->multiple = divisor(w, value);
+    if (which & 4) ir_text_format(&fields, ", multiple: %lld", (long long)dim->multiple);
+    ir_text_format(&w->dims, "  %s: {%s}\n", dim->name, ir_text_string(&fields) + 2);
+    return (Extent){dim->name, value, false};
 }
 
 static int64_t choose_extent(Writer *w, int64_t room, bool long_row) {

@@ -59,6 +59,7 @@ static inline bool is_one(const Extent *extent) { return !strcmp(extent->text, "
 Node *random_add_node(Writer *w, const Node *like, Kind kind, const char *expression);
 void random_add_motif(Writer *w); /* a few nodes and outputs that seldom meet by chance (random_motifs.c) */
 const char *random_shape_text(Writer *w, const Node *node); /* "[D0, 4]" */
+Extent random_add_any(Writer *w, int64_t value);            /* a dim of which nothing is known before the launch */
 void random_add_base(Writer *w);
 void random_add_input(Writer *w, bool full); /* of the base's shape, or of part of it */
 void random_add_index(Writer *w);
