@@ -41,9 +41,14 @@ static bool is_taken(const Joint *joint, const char *name) {
     return false;
 }
 
+const char *gen_grad_fit(const Joint *joint, const char *name, const char *end) {
+    const size_t room = GEN_MAX_NAME - strlen(end), count = strlen(name);
+    return ir_format(joint->job, "%.*s%s", (int)(count < room ? count : room), name, end);
+}
+
 const char *gen_grad_free_name(Joint *joint, const char *base) {
-    const char *own = base;
-    for (uint32_t i = 2; is_taken(joint, own); i++) own = ir_format(joint->job, "%s_%u", base, i);
+    const char *own = gen_grad_fit(joint, base, "");
+    for (uint32_t i = 2; is_taken(joint, own); i++) own = gen_grad_fit(joint, base, ir_format(joint->job, "_%u", i));
     *IR_PUSH(joint->job, &joint->taken) = own;
     return own;
 }
@@ -67,6 +72,9 @@ static void take_names(Joint *joint) {
 
 static const char *gradient_name(Joint *joint, const char *of, Place place) {
     const char *name = ir_format(joint->job, "d_%s", of);
+    if (strlen(name) > GEN_MAX_NAME)
+        ir_stop_at(joint->job, STATUS_REJECTED, place,
+                   "the gradient of '%s' would have a name of more than %d characters", of, GEN_MAX_NAME);
     if (is_taken(joint, name))
         ir_stop_at(joint->job, STATUS_REJECTED, place, "the gradient of '%s' is called %s, and the graph has that name",
                    of, name);
@@ -279,10 +287,24 @@ static void add_gradients(Joint *joint, const Names *wrt) {
                    "no float output depends on a float input: there is no gradient");
 }
 
+/* The backward graph may read an output by its name: a node of that name that the output does not store gets another.
+ */
+static void rename_nodes(Joint *joint) {
+    for (uint32_t i = 0; i < joint->graph->values.count; i++) {
+        Value *value = &joint->graph->values.at[i];
+        for (uint32_t o = 0; o < joint->from->outputs.count && value->name; o++) {
+            const Tensor *output = &joint->graph->outputs.at[o];
+            if (output->value != i && value->op != OP_INPUT && !strcmp(output->name, value->name))
+                value->name = gen_grad_free_name(joint, ir_format(joint->job, "%s_node", value->name));
+        }
+    }
+}
+
 static void simplify(Joint *joint) {
     uint32_t *id, *stands_for;
     joint->graph = gen_simplified(joint->job, joint->graph, false, &id, &stands_for);
     for (uint32_t i = 0; i < joint->from->values.count; i++) joint->of_from[i] = id[joint->of_from[i]];
+    rename_nodes(joint);
 }
 
 Grad *gen_grad(Job *job, const Graph *graph, const GradOptions *options) {

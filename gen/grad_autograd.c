@@ -43,8 +43,7 @@ static DType promote(DType a, DType b) {
     return x->kind == KIND_FLOAT ? DTYPE_F32 : DTYPE_I64;
 }
 
-static DType torch_dtype(const Keeping *keeping, const Value *value) {
-    const Graph *graph = keeping->graph;
+static DType torch_dtype(const Graph *graph, const DType *dtypes, const Value *value) {
     if (value->op == OP_CAST || value->op == OP_INPUT || ir_dtype(value->dtype)->kind != KIND_FLOAT)
         return value->dtype;
     bool found = false;
@@ -57,7 +56,7 @@ static DType torch_dtype(const Keeping *keeping, const Value *value) {
         const bool weak = arg->op == OP_CONST || arg->op == OP_SCALAR || arg->op == OP_SIZE ||
                           ir_dtype(arg->dtype)->kind != KIND_FLOAT || (!arg->shape.rank && value->shape.rank);
         if (weak) continue;
-        dtype = found ? promote(dtype, keeping->dtypes[id]) : keeping->dtypes[id];
+        dtype = found ? promote(dtype, dtypes[id]) : dtypes[id];
         found = true;
     }
     return dtype;
@@ -170,7 +169,7 @@ void gen_grad_list_autograd(Joint *joint, Grad *grad) {
     keeping.dtypes = IR_NEW_ARRAY(joint->job, DType, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         const Value *value = &graph->values.at[i];
-        keeping.dtypes[i] = torch_dtype(&keeping, value);
+        keeping.dtypes[i] = torch_dtype(graph, keeping.dtypes, value);
         keeping.active[i] = gen_grad_flows(joint, value, keeping.active);
     }
     for (uint32_t i = 0; i < count; i++) {

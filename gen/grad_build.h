@@ -34,8 +34,10 @@ typedef struct Joint {
     IR_LIST(const char *) taken; /* names that no other value may get */
     const char *owner;           /* the node that is being copied, or NULL */
     bool several;                /* composites whose values get names: those then begin with the owner's */
-    bool *exact;                 /* of each value, once simplified: it must not be read as an output rounded it */
-    Place place;                 /* of the forward value at work: of all that is made for it */
+    /* of each value, once simplified */
+    bool *exact;           /* it must not be read as an output rounded it */
+    const DType *coarsest; /* float dtype among what it is made of */
+    Place place;           /* of the forward value at work: of all that is made for it */
 } Joint;
 
 /* Whether gradients flow through this forward value. */
@@ -44,6 +46,8 @@ bool gen_grad_is_active(Joint *joint, uint32_t id);
 bool gen_grad_flows(const Joint *joint, const Value *value, const bool *active);
 /* A name for a value that has none: `name`, or one made of it that is not taken. */
 void gen_grad_name(Joint *joint, uint32_t id, const char *owner, const char *name);
+/* A name and what is put behind it, the name shortened where both are too long together. */
+const char *gen_grad_fit(const Joint *joint, const char *name, const char *end);
 /* `base`, or with a number behind it that nothing else has; taken from now on. */
 const char *gen_grad_free_name(Joint *joint, const char *base);
 

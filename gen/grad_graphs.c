@@ -236,7 +236,7 @@ static void note_recomputed(Making *making, const bool *backward) {
 static void make_backward(Making *making) {
     Joint *joint = making->joint;
     const Graph *from = joint->graph;
-    Graph *graph = ir_graph_create(joint->job, ir_format(joint->job, "%s_bwd", joint->from->name));
+    Graph *graph = ir_graph_create(joint->job, gen_grad_fit(joint, joint->from->name, "_bwd"));
     uint32_t *map = IR_NEW_ARRAY(joint->job, uint32_t, from->values.count + 1);
     memset(map, 0xff, from->values.count * sizeof *map);
     for (uint32_t i = 0; i < joint->from->types.count; i++)
@@ -282,7 +282,7 @@ static void make_forward(Making *making) {
     Joint *joint = making->joint;
     Job *job = joint->job;
     const Graph *from = joint->from;
-    Graph *graph = ir_graph_create(job, ir_format(job, "%s_fwd", from->name));
+    Graph *graph = ir_graph_create(job, gen_grad_fit(joint, from->name, "_fwd"));
     for (uint32_t i = 0; i < from->types.count; i++) *IR_PUSH(job, &graph->types) = from->types.at[i];
     for (uint32_t i = 0; i < from->dims.count; i++) *IR_PUSH(job, &graph->dims) = from->dims.at[i];
     for (uint32_t i = 0; i < from->inputs.count; i++) *IR_PUSH(job, &graph->inputs) = from->inputs.at[i];
@@ -291,8 +291,11 @@ static void make_forward(Making *making) {
     for (uint32_t i = 0; i < from->values.count; i++) *IR_PUSH(job, &graph->values) = from->values.at[i];
     uint32_t *map = IR_NEW_ARRAY(job, uint32_t, joint->graph->values.count + 1);
     memset(map, 0xff, joint->graph->values.count * sizeof *map);
-    for (uint32_t i = from->values.count; i-- > 0;)
-        if (joint->of_from[i] != IR_NONE) map[joint->of_from[i]] = i;
+    for (uint32_t i = from->values.count; i-- > 0;) {
+        const uint32_t id = joint->of_from[i]; /* several may be one value there: the named one stands for it */
+        if (id != IR_NONE && (map[id] == IR_NONE || from->values.at[i].name || !from->values.at[map[id]].name))
+            map[id] = i;
+    }
     for (uint32_t i = 0; i < joint->graph->values.count; i++) {
         if (!making->cut->read[i] || !making->is_new[i]) continue;
         const uint32_t id = forward_value(making, graph, i, map);

@@ -52,6 +52,28 @@ static int64_t bytes_of(const Network *network, const Shape *shape, DType dtype)
     return elements_of(network, shape) * ir_dtype(dtype)->bytes;
 }
 
+static bool holds(DType stored, DType dtype) { /* its numbers as they are */
+    const DTypeRow *to = ir_dtype(stored), *from = ir_dtype(dtype);
+    return to->significand >= from->significand && to->max_finite >= from->max_finite;
+}
+
+/* An output stands for a value where it loses no more than what the value is made of has lost. */
+static const DType *find_coarsest(const Joint *joint) {
+    const Graph *graph = joint->graph;
+    DType *coarsest = IR_NEW_ARRAY(joint->job, DType, graph->values.count + 1);
+    bool *marks = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        coarsest[i] = graph->values.at[i].dtype;
+        memset(marks, 0, i * sizeof *marks);
+        ir_value_mark_args(&graph->values.at[i], marks);
+        for (uint32_t k = 0; k < i; k++) {
+            const bool is_float = marks[k] && ir_dtype(coarsest[k])->kind == KIND_FLOAT;
+            if (is_float && !holds(coarsest[k], coarsest[i])) coarsest[i] = coarsest[k];
+        }
+    }
+    return coarsest;
+}
+
 uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
     const Value *value = &joint->graph->values.at[id];
     const bool exact = joint->exact && joint->exact[id];
@@ -59,7 +81,7 @@ uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
     for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
         const Tensor *output = &joint->graph->outputs.at[i];
         if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
-        if (exact && ir_dtype(output->dtype)->significand < ir_dtype(value->dtype)->significand) continue;
+        if (!holds(output->dtype, exact ? value->dtype : joint->coarsest[id])) continue;
         if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
             best = i;
     }
@@ -342,6 +364,7 @@ Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
     Network network = {.job = job, .joint = joint, .graph = joint->graph, .from = joint->from};
     Cut cut;
     network.backward = gen_grad_is_backward(job, joint->graph, joint->from);
+    joint->coarsest = find_coarsest(joint);
     joint->exact = find_exact(joint, network.backward);
     network.again = IR_NEW_ARRAY(job, bool, count + 1);
     network.stored = IR_NEW_ARRAY(job, bool, count + 1);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gen/tell.h"
+#include "ir/difference.h"
 
 enum { ALIGNMENT = 256 };
 
@@ -112,6 +113,14 @@ static void fill_random(const View *view, int64_t count, uint64_t seed, const ch
     }
 }
 
+/* As differences take them: what runs must have the same numbers. */
+static void round_elements(Job *job, const View *view, int64_t count) {
+    double *number = IR_NEW_ARRAY(job, double, (size_t)count + 1);
+    for (int64_t i = 0; i < count; i++) number[i] = ir_load_float(view->dtype, element_at(view, (uint64_t)i));
+    ir_difference_round(number, (uint64_t)count);
+    for (int64_t i = 0; i < count; i++) ir_store_float(view->dtype, element_at(view, (uint64_t)i), number[i]);
+}
+
 /* An input of the forward program, an output of the extended one, or the gradient of an output. */
 static void fill_input(Job *job, GradRun *run, Side *side, uint32_t tensor) {
     const RtProgram *program = side->program->tables, *given = run->forward->tables;
@@ -122,6 +131,7 @@ static void fill_input(Job *job, GradRun *run, Side *side, uint32_t tensor) {
     if (from != IR_NONE) {
         const View view = view_of(given, &run->given, from, run->args->tensors[from]);
         copy_elements(job, &to, &view, count);
+        if (to.dtype == DTYPE_F64) round_elements(job, &to, count);
         return;
     }
     const Side *forward = &run->sides[0];
@@ -129,6 +139,7 @@ static void fill_input(Job *job, GradRun *run, Side *side, uint32_t tensor) {
     from = output_of(forward->program->tables, name);
     if (from == IR_NONE) {
         fill_random(&to, count, run->options.seed, name);
+        if (to.dtype == DTYPE_F64) round_elements(job, &to, count);
         return;
     }
     const View view = view_of(forward->program->tables, &forward->scratch, from, forward->tensors[from]);

@@ -127,7 +127,8 @@ static void sums_hold(void **unused) {
 static Expected of_output(const GraphText *text, const float *x, const float *y, uint32_t output) {
     float held[2][4];
     memcpy(held[0], x, sizeof held[0]), memcpy(held[1], y, sizeof held[1]);
-    const View views[2] = {{held[0], {1}, {4}, 1, DTYPE_F32}, {held[1], {1}, {4}, 1, DTYPE_F32}};
+    const View views[2] = {{held[0], {1}, {4}, 1, DTYPE_F32, NULL, NULL},
+                           {held[1], {1}, {4}, 1, DTYPE_F32, NULL, NULL}};
     const EvalInput input = {.dims = (const int64_t[]){4}, .inputs = views};
     return ir_eval_graph(text->job, text->unit.graph, &input, output, NULL);
 }
