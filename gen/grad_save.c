@@ -106,7 +106,7 @@ static int64_t cost_of(const Network *network, uint32_t id) {
         const int64_t own = bytes_of(network, &value->shape, value->dtype);
         return own < there ? own : there;
     }
-    const int64_t saved = 2 * bytes_of(network, &value->shape, value->dtype);
+    const int64_t saved = 2 * bytes_of(network, &value->shape, value->dtype) + 1; /* equal bytes: not saved */
     return saved < there ? saved : there;
 }
 
