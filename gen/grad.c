@@ -246,6 +246,7 @@ static void go_back(Joint *joint, const bool *taken) {
             gen_grad_add(joint, joint->of_from[from->outputs.at[i].value], seeds[i], &from->outputs.at[i].shape);
     }
     for (uint32_t id = forward; id-- > 0;) {
+        gen_grad_join_slices(joint, id);
         if (joint->gradient[id] == IR_NONE) continue;
         const Value value = joint->graph->values.at[id];
         joint->place = value.place;

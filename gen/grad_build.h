@@ -20,6 +20,14 @@ typedef struct Derived {
     const char *owner; /* the node that it stands in, or NULL */
 } Derived;
 
+/* The gradient of a slice that is one of several equal parts of a dim. */
+typedef struct EqualPart {
+    uint32_t value; /* that was cut; IR_NONE: done */
+    uint32_t dim, part, count;
+    Poly length;       /* of a part */
+    uint32_t gradient; /* with a dim for each of the value's */
+} EqualPart;
+
 typedef struct Joint {
     Job *job;
     const Graph *from;
@@ -31,6 +39,7 @@ typedef struct Joint {
     IR_LIST(Derived) derived;
     uint32_t
         *gradient; /* of each forward value: its gradient so far, whose dims of 1 may stand for whole ones; IR_NONE */
+    IR_LIST(EqualPart) slices;   /* that wait for the others of their value */
     IR_LIST(const char *) taken; /* names that no other value may get */
     const char *owner;           /* the node that is being copied, or NULL */
     bool several;                /* composites whose values get names: those then begin with the owner's */
@@ -57,8 +66,15 @@ void gen_grad_add(Joint *joint, uint32_t id, uint32_t gradient, const Shape *sha
 /* The forward value's op: from its gradient to those of its operands. (gen/grad_ops.c) */
 void gen_grad_of_op(Joint *joint, uint32_t id, uint32_t gradient);
 
+/* gen/grad_slices.c */
+/* Takes the gradient of a slice, whose dims are those of what was cut, if that was cut into equal parts. */
+bool gen_grad_take_slice(Joint *joint, const Value *index, uint32_t gradient);
+/* Adds what was taken of a value to its gradient. */
+void gen_grad_join_slices(Joint *joint, uint32_t id);
+
 /* gen/grad_shape.c */
-uint32_t gen_grad_apply(Joint *joint, Op op, uint32_t a, uint32_t b); /* b: IR_NONE for one operand */
+uint32_t gen_grad_iota(Joint *joint, Poly extent, uint32_t dim, uint32_t rank); /* the index along a dim of `rank` */
+uint32_t gen_grad_apply(Joint *joint, Op op, uint32_t a, uint32_t b);           /* b: IR_NONE for one operand */
 /* Dims of 1 put in before the first, up to this rank. */
 uint32_t gen_grad_raise(Joint *joint, uint32_t value, uint32_t rank);
 /* The dims of the mask, which are 1 or left out, put in (as dims of 1) or left out. */

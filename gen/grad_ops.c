@@ -68,14 +68,6 @@ static void of_reduce(Joint *joint, uint32_t id, uint32_t gradient) {
 
 /* ---- views ---- */
 
-static uint32_t iota_along(Joint *joint, Poly extent, uint32_t dim, uint32_t rank) {
-    const uint32_t id = ir_graph_add(joint->job, joint->graph, OP_IOTA, DTYPE_I64, joint->place);
-    Value *iota = &joint->graph->values.at[id];
-    iota->size = iota->shape.extent[0] = extent;
-    iota->shape.rank = 1;
-    return gen_grad_keep_dims(joint, id, ((1u << (rank - dim)) - 1) & ~1u, rank - dim);
-}
-
 static uint32_t size_of(Joint *joint, Poly size) {
     int64_t number;
     if (ir_poly_is_int(size, &number))
@@ -95,7 +87,7 @@ static uint32_t pick_along(Joint *joint, uint32_t gradient, const Range *range, 
     const Shape shape = value_at(joint, gradient).shape;
     bool overflow = false;
     Item items[IR_MAX_RANK] = {{0}};
-    uint32_t index = iota_along(joint, range->extent, 0, 1);
+    uint32_t index = gen_grad_iota(joint, range->extent, 0, 1);
     if (range->start.count) {
         index = gen_grad_apply(joint, OP_SUB, index, size_of(joint, range->start));
         index = gen_grad_apply(joint, OP_MAXIMUM, index, size_of(joint, ir_poly_int(joint->job, 0)));
@@ -114,11 +106,14 @@ static uint32_t pick_along(Joint *joint, uint32_t gradient, const Range *range, 
 static uint32_t inside(Joint *joint, const Range *range, uint32_t dim, uint32_t rank, bool single) {
     uint32_t low = IR_NONE, high = IR_NONE;
     if (single)
-        return gen_grad_apply(joint, OP_EQ, iota_along(joint, range->extent, dim, rank), size_of(joint, range->start));
+        return gen_grad_apply(joint, OP_EQ, gen_grad_iota(joint, range->extent, dim, rank),
+                              size_of(joint, range->start));
     if (range->start.count)
-        low = gen_grad_apply(joint, OP_GE, iota_along(joint, range->extent, dim, rank), size_of(joint, range->start));
+        low =
+            gen_grad_apply(joint, OP_GE, gen_grad_iota(joint, range->extent, dim, rank), size_of(joint, range->start));
     if (!ir_poly_equal(range->stop, range->extent))
-        high = gen_grad_apply(joint, OP_LT, iota_along(joint, range->extent, dim, rank), size_of(joint, range->stop));
+        high =
+            gen_grad_apply(joint, OP_LT, gen_grad_iota(joint, range->extent, dim, rank), size_of(joint, range->stop));
     return low == IR_NONE ? high : high == IR_NONE ? low : gen_grad_apply(joint, OP_AND, low, high);
 }
 
@@ -148,6 +143,7 @@ static void of_index(Joint *joint, uint32_t id, uint32_t gradient) {
     gradient = gen_grad_raise(joint, gradient, value.shape.rank);
     gradient = gen_grad_drop_dims(joint, gradient, added);
     gradient = gen_grad_keep_dims(joint, gradient, single, from.rank);
+    if (gen_grad_take_slice(joint, &value, gradient)) return;
     uint32_t condition = IR_NONE;
     dim = 0;
     for (uint32_t i = 0; i < value.item_count; i++) {

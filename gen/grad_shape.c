@@ -119,15 +119,18 @@ uint32_t gen_grad_sum_to(Joint *joint, uint32_t value, const Shape *from, const 
     return gen_grad_is_one(count) ? value : gen_grad_apply(joint, OP_MUL, value, size_value(joint, count));
 }
 
-/* arange(extent) >= 0 along dim i of `rank`: true everywhere, and as long as the dim. */
-static uint32_t whole_dim(Joint *joint, Poly extent, uint32_t i, uint32_t rank) {
+uint32_t gen_grad_iota(Joint *joint, Poly extent, uint32_t dim, uint32_t rank) {
     const uint32_t id = ir_graph_add(joint->job, joint->graph, OP_IOTA, DTYPE_I64, joint->place);
     Value *iota = &joint->graph->values.at[id];
     iota->size = iota->shape.extent[0] = extent;
     iota->shape.rank = 1;
+    return gen_grad_keep_dims(joint, id, ((1u << (rank - dim)) - 1) & ~1u, rank - dim);
+}
+
+/* arange(extent) >= 0 along dim i of `rank`: true everywhere, and as long as the dim. */
+static uint32_t whole_dim(Joint *joint, Poly extent, uint32_t i, uint32_t rank) {
     const uint32_t zero = ir_graph_const(joint->job, joint->graph, DTYPE_I64, 0, 0, joint->place);
-    const uint32_t axis = gen_grad_keep_dims(joint, id, ((1u << (rank - i)) - 1) & ~1u, rank - i);
-    return gen_grad_apply(joint, OP_GE, axis, zero);
+    return gen_grad_apply(joint, OP_GE, gen_grad_iota(joint, extent, i, rank), zero);
 }
 
 uint32_t gen_grad_spread(Joint *joint, uint32_t value, const Shape *to) {

@@ -294,4 +294,17 @@ for way in $ways; do
     # shellcheck disable=SC2086
     check "is what is written by hand" attempt 0 run "$scratch/hand.yaml" $device --expect="$scratch/back.safetensors" --rtol=0.02 --atol=0.02
 done
+# ---- slices that cut a dim into equal parts
+cat >"$scratch/halves.yaml" <<'END'
+graph: halves
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N]"}
+nodes: {y: "silu(x[:, :N/2]) * x[:, N/2:]"}
+outputs: {y: bf16}
+END
+check "halves are put side by side" prints "d_x: reshape\\(where\\(arange\\(2\\)" "$scratch/halves.yaml"
+check "each half is read once" attempt 0 explain "$scratch/halves.yaml" --grad
+check "in the bytes that it takes" says "no more than the ideal"
+check "halves against differences" attempt 0 run "$scratch/halves.yaml" --check=grad --device=host
+
 finish
