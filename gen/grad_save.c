@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define USUAL_EXTENT 4096 /* of an any dim without a hint */
+#define USUAL_EXTENT 1024 /* of an any dim without a hint and a max, as explain takes it */
 
 typedef struct Network {
     Job *job;
@@ -38,8 +38,7 @@ static int64_t elements_of(const Network *network, const Shape *shape) {
     int64_t *dims = IR_NEW_ARRAY(network->job, int64_t, graph->dims.count + 1), count = 1, extent;
     for (uint32_t i = 0; i < graph->dims.count; i++) {
         const Dim *dim = &graph->dims.at[i];
-        dims[i] = dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : USUAL_EXTENT;
-        if (dim->value < 0 && dim->hint < 0 && dim->max >= 0 && dims[i] > dim->max) dims[i] = dim->max;
+        dims[i] = dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : USUAL_EXTENT;
     }
     for (uint32_t i = 0; i < shape->rank; i++) {
         if (!ir_poly_eval(shape->extent[i], dims, graph->dims.count, NULL, 0, &extent)) return FLOW_ENDLESS / 16;
