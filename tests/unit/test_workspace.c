@@ -129,9 +129,20 @@ static void check_monotone(Job *job, const Unit *unit, Random *random, int64_t m
     assert_true(places_of(job, unit, smaller, parts)[rooms] <= places_of(job, unit, dims, parts)[rooms]);
 }
 
+/* Whether the bytes of all dims of this size stay below 2^62. */
+static bool fits(Job *job, const Unit *unit, uint32_t size) {
+    const Prog *prog = unit->prog;
+    int64_t dims[16], *most = IR_NEW_ARRAY(job, int64_t, prog->parts.count + (size_t)1);
+    int64_t *places = IR_NEW_ARRAY(job, int64_t, unit->plan->rooms.count + (size_t)1);
+    for (uint32_t d = 0; d < prog->dims.count; d++) dims[d] = size;
+    return gen_eval_parts(unit->plan, prog->parts.count, dims, prog->dims.count, SMS, true, most) &&
+           gen_eval_rooms(unit->plan, dims, prog->dims.count, most, prog->parts.count, SMS, places);
+}
+
 static uint32_t check_unit(Job *job, const Unit *unit, Random *random) {
-    uint32_t shared = 0;
-    const uint32_t most = unit->prog->dims.count > 4 ? 300 : 3000; /* so that bytes stay below 2^62 */
+    uint32_t shared = 0, most = 3000;
+    assert_true(unit->prog->dims.count <= 16);
+    while (most > 30 && !fits(job, unit, most)) most /= 2;
     for (uint32_t turn = 0; turn < 6; turn++) {
         int64_t dims[16];
         for (uint32_t d = 0; d < unit->prog->dims.count; d++) dims[d] = turn ? random_below(random, most) : 0;
