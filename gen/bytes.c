@@ -5,10 +5,7 @@
 
 int64_t *gen_guess_dims(Job *job, const Prog *prog) {
     int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1);
-    for (uint32_t i = 0; i < prog->dims.count; i++) {
-        const Dim *dim = &prog->dims.at[i];
-        dims[i] = dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : 1024;
-    }
+    for (uint32_t i = 0; i < prog->dims.count; i++) dims[i] = ir_dim_guess(&prog->dims.at[i]);
     return dims;
 }
 

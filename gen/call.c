@@ -268,7 +268,7 @@ static Arg call_composite(Front *front, const Scope *scope, const Ast *ast, uint
     call->args = gen_bind_function(front, scope, ast, function, call->given);
     call->line = select_line(front, call, place);
     if (!front->expand) {
-        uint32_t (*put)(Front *, Call *, Place) = front->put_call ? front->put_call : gen_add_composite;
+        PutCall *put = front->put_call ? front->put_call : gen_add_composite;
         return value_arg(put(front, call, place), place);
     }
     Scope inner = {.caller = scope, .function = gen_composite(front, call->line), .args = call->args, .call = place};

@@ -26,12 +26,6 @@ Exact *gen_exact(Job *job, const Graph *graph, const GradOptions *options) {
 
 /* ---- what a graph reads of another's names ---- */
 
-static uint32_t find_tensor(const Tensor *tensors, uint32_t count, const char *name) {
-    for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(tensors[i].name, name)) return i;
-    return IR_NONE;
-}
-
 static int64_t *find_dims(Job *job, const Graph *to, const Graph *from, const int64_t *dims) {
     int64_t *found = IR_NEW_ARRAY(job, int64_t, to->dims.count + (size_t)1);
     for (uint32_t d = 0; d < to->dims.count; d++) {
@@ -46,14 +40,14 @@ static int64_t *find_dims(Job *job, const Graph *to, const Graph *from, const in
 static Scalar *find_scalars(Job *job, const Graph *to, const Graph *from, const Scalar *scalars) {
     Scalar *found = IR_NEW_ARRAY(job, Scalar, to->scalars.count + (size_t)1);
     for (uint32_t i = 0; i < to->scalars.count; i++) {
-        const uint32_t k = find_tensor(from->scalars.at, from->scalars.count, to->scalars.at[i].name);
+        const uint32_t k = ir_tensor_find(from->scalars.at, from->scalars.count, to->scalars.at[i].name);
         IR_REQUIRE(job, k != IR_NONE);
         found[i] = scalars[k];
     }
     return found;
 }
 
-static View view_of(Job *job, const Graph *graph, const Tensor *tensor, const int64_t *dims, const void *bytes) {
+View gen_exact_view(Job *job, const Graph *graph, const Tensor *tensor, const int64_t *dims, const void *bytes) {
     View view = {.bytes = (void *)(uintptr_t)bytes, .rank = tensor->shape.rank, .dtype = tensor->dtype};
     int64_t stride = 1;
     for (uint32_t d = view.rank; d-- > 0;) {
@@ -76,7 +70,7 @@ static View saved_view(Job *job, const Exact *exact, const EvalInput *input, uin
     const Tensor *tensor = &exact->forward->outputs.at[output];
     const Expected value = ir_eval_graph(job, exact->forward, input, output, NULL);
     const void *bytes = value.number ? (void *)value.number : stored(job, tensor->dtype, &value);
-    View view = view_of(job, exact->forward, tensor, input->dims, bytes);
+    View view = gen_exact_view(job, exact->forward, tensor, input->dims, bytes);
     view.low = value.low;
     view.bound = value.bound;
     return view;
@@ -86,21 +80,21 @@ static View saved_view(Job *job, const Exact *exact, const EvalInput *input, uin
 static View find_view(Job *job, const Exact *exact, const EvalInput *forward, const ExactInput *given,
                       const char *name) {
     const Graph *graph = exact->graph;
-    uint32_t found = find_tensor(graph->inputs.at, graph->inputs.count, name);
+    uint32_t found = ir_tensor_find(graph->inputs.at, graph->inputs.count, name);
     if (found != IR_NONE) return given->input->inputs[found];
-    found = find_tensor(exact->forward->outputs.at, exact->forward->outputs.count, name);
+    found = ir_tensor_find(exact->forward->outputs.at, exact->forward->outputs.count, name);
     if (found != IR_NONE) return saved_view(job, exact, forward, found);
     IR_REQUIRE(job, !strncmp(name, "d_", 2));
-    found = find_tensor(graph->outputs.at, graph->outputs.count, name + 2);
+    found = ir_tensor_find(graph->outputs.at, graph->outputs.count, name + 2);
     IR_REQUIRE(job, found != IR_NONE && given->weight[found]);
-    return view_of(job, graph, &graph->outputs.at[found], given->input->dims, given->weight[found]);
+    return gen_exact_view(job, graph, &graph->outputs.at[found], given->input->dims, given->weight[found]);
 }
 
 static EvalInput forward_input(Job *job, const Exact *exact, const EvalInput *given) {
     const Graph *to = exact->forward, *from = exact->graph;
     View *views = IR_NEW_ARRAY(job, View, to->inputs.count + (size_t)1);
     for (uint32_t i = 0; i < to->inputs.count; i++) {
-        const uint32_t k = find_tensor(from->inputs.at, from->inputs.count, to->inputs.at[i].name);
+        const uint32_t k = ir_tensor_find(from->inputs.at, from->inputs.count, to->inputs.at[i].name);
         IR_REQUIRE(job, k != IR_NONE);
         views[i] = given->inputs[k];
     }
@@ -124,7 +118,7 @@ Expected *gen_exact_gradients(Job *job, const Exact *exact, const Graph *backwar
 
 const Expected *gen_exact_saved(Job *job, const Exact *exact, const ExactInput *given, const char *name) {
     const EvalInput forward = forward_input(job, exact, given->input);
-    const uint32_t found = find_tensor(exact->forward->outputs.at, exact->forward->outputs.count, name);
+    const uint32_t found = ir_tensor_find(exact->forward->outputs.at, exact->forward->outputs.count, name);
     if (found == IR_NONE) return NULL;
     Expected *saved = IR_NEW(job, Expected);
     *saved = ir_eval_graph(job, exact->forward, &forward, found, NULL);
@@ -134,7 +128,7 @@ const Expected *gen_exact_saved(Job *job, const Exact *exact, const ExactInput *
 uint32_t gen_exact_input(Job *job, const Exact *exact, const Graph *backward, uint32_t output) {
     const char *name = backward->outputs.at[output].name;
     IR_REQUIRE(job, !strncmp(name, "d_", 2));
-    const uint32_t input = find_tensor(exact->graph->inputs.at, exact->graph->inputs.count, name + 2);
+    const uint32_t input = ir_tensor_find(exact->graph->inputs.at, exact->graph->inputs.count, name + 2);
     IR_REQUIRE(job, input != IR_NONE);
     return input;
 }

@@ -13,6 +13,9 @@ typedef struct Exact {
     const Grad *grad;      /* whose two graphs those were, before they were expanded */
 } Exact;
 
+/* A tensor of a graph at these dims, its elements in row-major order at `bytes`. */
+View gen_exact_view(Job *job, const Graph *graph, const Tensor *tensor, const int64_t *dims, const void *bytes);
+
 /* What the forward graph is given, and what its gradients. */
 typedef struct ExactInput {
     const EvalInput *input;      /* of exact->graph; views of floats are f64 */

@@ -54,6 +54,8 @@ typedef struct Node {
 } Node;
 
 typedef struct Front Front;
+typedef uint32_t PutCall(Front *front, Call *call, Place place); /* the value that a composite's call becomes */
+
 struct Front {
     Job *job;
     Graph *graph;
@@ -68,7 +70,7 @@ struct Front {
     Function **composites; /* parsed lines of composites.def, or NULL where none was needed yet */
     bool expand;           /* a composite's call becomes its formula */
     /* What becomes of a composite's call while not expanding; NULL: an OP_COMPOSITE. owner is its own. */
-    uint32_t (*put_call)(Front *front, Call *call, Place place);
+    PutCall *put_call;
     void *owner;
     uint32_t steps;
     uint32_t depth; /* of gen_build */
@@ -149,6 +151,11 @@ Place gen_place(const Scope *scope, Place place);
 uint32_t gen_add_composite(Front *front, Call *call, Place place);
 /* The formula of a composite for these arguments, in front->graph. */
 Arg gen_expand_call(Front *front, const Call *call, Place place);
+
+/* expand.c */
+uint32_t gen_put_formula(Front *front, Call *call, Place place); /* what gen_expand_call gives, as a value */
+/* A value of another graph in front->graph, a call by `put`, with its name where it has none yet. map: of ids. */
+uint32_t gen_copy_value(Front *front, const Value *value, const uint32_t *map, PutCall *put);
 
 /* composites.c */
 Function *gen_composite(Front *front, uint32_t line);

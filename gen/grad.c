@@ -13,8 +13,10 @@ static bool has_active_arg(const Value *value, const bool *active) {
         const bool flat = value->op < OP_PRIMITIVES && !strcmp(ir_op(value->op)->derivative_text[i], "0");
         if (!flat && active && active[value->arg[i]]) return true;
     }
-    for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
-        if (value->call->args[i].kind == ARG_VALUE && active && active[value->call->args[i].value]) return true;
+    for (uint32_t i = 0; value->op == OP_COMPOSITE && i < ir_value_operand_count(value); i++) {
+        const uint32_t id = ir_value_operand(value, i);
+        if (id != IR_NONE && active && active[id]) return true;
+    }
     return false;
 }
 
@@ -84,12 +86,6 @@ static const char *gradient_name(Joint *joint, const char *of, Place place) {
 
 /* ---- what is asked for ---- */
 
-static uint32_t find_tensor(const Tensor *tensors, uint32_t count, const char *name) {
-    for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(tensors[i].name, name)) return i;
-    return IR_NONE;
-}
-
 static _Noreturn void refuse_name(Joint *joint, const char *name, const Tensor *tensors, uint32_t count,
                                   const char *what) {
     const char **names = IR_NEW_ARRAY(joint->job, const char *, count + 1);
@@ -99,9 +95,9 @@ static _Noreturn void refuse_name(Joint *joint, const char *name, const Tensor *
     const char *is = "";
     for (uint32_t i = 0; i < from->values.count; i++)
         if (from->values.at[i].name && !strcmp(from->values.at[i].name, name)) is = ": it is a node";
-    if (find_tensor(from->inputs.at, from->inputs.count, name) != IR_NONE) is = ": it is an input";
-    if (find_tensor(from->outputs.at, from->outputs.count, name) != IR_NONE) is = ": it is an output";
-    if (find_tensor(from->scalars.at, from->scalars.count, name) != IR_NONE)
+    if (ir_tensor_find(from->inputs.at, from->inputs.count, name) != IR_NONE) is = ": it is an input";
+    if (ir_tensor_find(from->outputs.at, from->outputs.count, name) != IR_NONE) is = ": it is an output";
+    if (ir_tensor_find(from->scalars.at, from->scalars.count, name) != IR_NONE)
         is = ": it is a scalar; what needs a gradient is a tensor, f32[] for one number";
     ir_stop_at(joint->job, STATUS_USAGE, (Place){0, 0}, "'%s' is no %s of the graph%s%s%s%s", name, what, is,
                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
@@ -113,7 +109,7 @@ static void read_wrt(Joint *joint, const Names *wrt) {
     for (uint32_t i = 0; i < from->inputs.count && !wrt->count; i++)
         joint->wanted[i] = ir_dtype(from->inputs.at[i].dtype)->kind == KIND_FLOAT;
     for (uint32_t i = 0; i < wrt->count; i++) {
-        const uint32_t input = find_tensor(from->inputs.at, from->inputs.count, wrt->at[i]);
+        const uint32_t input = ir_tensor_find(from->inputs.at, from->inputs.count, wrt->at[i]);
         if (input == IR_NONE) refuse_name(joint, wrt->at[i], from->inputs.at, from->inputs.count, "input");
         const Tensor *tensor = &from->inputs.at[input];
         if (ir_dtype(tensor->dtype)->kind != KIND_FLOAT)
@@ -131,7 +127,7 @@ static bool *read_of(Joint *joint, const Names *of) {
         taken[i] = gen_grad_is_active(joint, joint->of_from[from->outputs.at[i].value]) &&
                    ir_dtype(from->outputs.at[i].dtype)->kind == KIND_FLOAT;
     for (uint32_t i = 0; i < of->count; i++) {
-        const uint32_t output = find_tensor(from->outputs.at, from->outputs.count, of->at[i]);
+        const uint32_t output = ir_tensor_find(from->outputs.at, from->outputs.count, of->at[i]);
         if (output == IR_NONE) refuse_name(joint, of->at[i], from->outputs.at, from->outputs.count, "output");
         const Tensor *tensor = &from->outputs.at[output];
         if (ir_dtype(tensor->dtype)->kind != KIND_FLOAT)
@@ -148,30 +144,19 @@ static bool *read_of(Joint *joint, const Names *of) {
 
 /* ---- the forward values ---- */
 
-static bool names_values(const Value *value) {
-    return value->op == OP_COMPOSITE && strstr(gen_composite_derivative(value->call->line), "y: ");
+static bool names_values(const Joint *joint, const Value *value) {
+    return value->op == OP_COMPOSITE && gen_grad_read_line(joint->job, value->call->line).gives_value;
 }
 
 static void copy_forward(Joint *joint) {
     const Graph *from = joint->from;
     uint32_t naming = 0;
-    for (uint32_t i = 0; i < from->values.count; i++) naming += names_values(&from->values.at[i]);
+    for (uint32_t i = 0; i < from->values.count; i++) naming += names_values(joint, &from->values.at[i]);
     joint->several = naming > 1;
     joint->of_from = IR_NEW_ARRAY(joint->job, uint32_t, from->values.count + 1);
     for (uint32_t i = 0; i < from->values.count; i++) {
-        const Value *value = &from->values.at[i];
-        joint->owner = value->name;
-        const Value copy = ir_value_mapped(joint->job, value, joint->of_from);
-        uint32_t id;
-        if (value->op == OP_COMPOSITE) {
-            joint->front.depth = 0;
-            id = gen_grad_put_call(&joint->front, copy.call, value->place);
-        } else {
-            id = ir_graph_add(joint->job, joint->graph, value->op, value->dtype, value->place);
-            joint->graph->values.at[id] = copy;
-        }
-        if (!joint->graph->values.at[id].name) joint->graph->values.at[id].name = value->name;
-        joint->of_from[i] = id;
+        joint->owner = from->values.at[i].name;
+        joint->of_from[i] = gen_copy_value(&joint->front, &from->values.at[i], joint->of_from, gen_grad_put_call);
     }
     joint->owner = NULL;
 }

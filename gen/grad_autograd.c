@@ -15,13 +15,6 @@ typedef struct Keeping {
     DType *dtypes; /* as PyTorch would compute them */
 } Keeping;
 
-static Poly bytes_of(Job *job, const Shape *shape, uint8_t bytes) {
-    bool overflow = false;
-    Poly poly = ir_poly_int(job, bytes);
-    for (uint32_t i = 0; i < shape->rank; i++) poly = ir_poly_mul(job, poly, shape->extent[i], &overflow);
-    return poly;
-}
-
 static void keep(Keeping *keeping, uint32_t id) {
     const Value *value = &keeping->graph->values.at[id];
     if (value->op == OP_CONST || value->op == OP_SCALAR || value->op == OP_SIZE || keeping->kept[id]) return;
@@ -31,7 +24,7 @@ static void keep(Keeping *keeping, uint32_t id) {
                        : value->op == OP_REDUCE    ? ir_reduction(value->reduction)->language
                                                    : ir_op_name(value->op);
     *IR_PUSH(keeping->joint->job, &keeping->grad->autograd) =
-        (GradTensor){name, bytes_of(keeping->joint->job, &value->shape, ir_dtype(keeping->dtypes[id])->bytes)};
+        (GradTensor){name, gen_grad_bytes(keeping->joint->job, &value->shape, keeping->dtypes[id])};
 }
 
 /* PyTorch's promotion of two dtypes: floats over integers, the wider of floats, f32 where neither holds the other. */
@@ -48,10 +41,9 @@ static DType torch_dtype(const Graph *graph, const DType *dtypes, const Value *v
         return value->dtype;
     bool found = false;
     DType dtype = value->dtype;
-    for (uint32_t i = 0; i < value->arg_count + (value->op == OP_COMPOSITE ? value->call->count : 0); i++) {
-        const bool operand = value->op != OP_COMPOSITE;
-        if (!operand && value->call->args[i].kind != ARG_VALUE) continue;
-        const uint32_t id = operand ? value->arg[i] : value->call->args[i].value;
+    for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
+        const uint32_t id = ir_value_operand(value, i);
+        if (id == IR_NONE) continue;
         const Value *arg = &graph->values.at[id];
         const bool weak = arg->op == OP_CONST || arg->op == OP_SCALAR || arg->op == OP_SIZE ||
                           ir_dtype(arg->dtype)->kind != KIND_FLOAT || (!arg->shape.rank && value->shape.rank);
@@ -120,7 +112,7 @@ static void keep_names(Keeping *keeping, uint32_t id, const Statements *all, con
         }
         const Shape shape = reduced_shape(keeping, value);
         *IR_PUSH(keeping->joint->job, &keeping->grad->autograd) =
-            (GradTensor){statement->name, bytes_of(keeping->joint->job, &shape, ir_dtype(DTYPE_F32)->bytes)};
+            (GradTensor){statement->name, gen_grad_bytes(keeping->joint->job, &shape, DTYPE_F32)};
     }
 }
 
@@ -132,9 +124,8 @@ static void keep_of_call(Keeping *keeping, uint32_t id, const Value *value) {
 }
 
 static uint32_t put_call(Front *front, Call *call, Place place) {
-    if (*gen_composite_derivative(call->line)) return gen_add_composite(front, call, place);
-    const Arg result = gen_expand_call(front, call, place);
-    return gen_arg_value(front, &result, NULL, place);
+    return *gen_composite_derivative(call->line) ? gen_add_composite(front, call, place)
+                                                 : gen_put_formula(front, call, place);
 }
 
 /* The forward graph with composites that have no line written out. */
@@ -145,17 +136,8 @@ static Graph *calls_of_lines(Joint *joint, Front *front) {
     graph->inputs = joint->graph->inputs;
     *front = (Front){.job = joint->job, .graph = graph, .put_call = put_call};
     uint32_t *map = IR_NEW_ARRAY(joint->job, uint32_t, from->values.count + 1);
-    for (uint32_t i = 0; i < from->values.count; i++) {
-        const Value copy = ir_value_mapped(joint->job, &from->values.at[i], map);
-        if (copy.op == OP_COMPOSITE) {
-            front->depth = 0;
-            map[i] = put_call(front, copy.call, copy.place);
-        } else {
-            map[i] = ir_graph_add(joint->job, graph, copy.op, copy.dtype, copy.place);
-            graph->values.at[map[i]] = copy;
-        }
-        if (!graph->values.at[map[i]].name) graph->values.at[map[i]].name = copy.name;
-    }
+    for (uint32_t i = 0; i < from->values.count; i++)
+        map[i] = gen_copy_value(front, &from->values.at[i], map, put_call);
     return graph;
 }
 

@@ -86,6 +86,11 @@ uint32_t gen_grad_sum_to(Joint *joint, uint32_t value, const Shape *from, const 
 uint32_t gen_grad_spread(Joint *joint, uint32_t value, const Shape *to);
 bool gen_grad_is_one(Poly extent);
 bool gen_grad_same_shape(const Shape *a, const Shape *b);
+Poly gen_grad_bytes(Job *job, const Shape *shape, DType dtype);
+uint32_t gen_grad_number(Joint *joint, DType dtype, int64_t number);
+uint32_t gen_grad_size(Joint *joint, Poly size);
+/* The gradient where the condition holds, 0 elsewhere; condition IR_NONE: everywhere. */
+uint32_t gen_grad_where(Joint *joint, uint32_t condition, uint32_t gradient);
 
 /* gen/grad_text.c: derivatives that the tables give as text. */
 /* The expression, with names bound; its values get the joint's place. */
@@ -118,15 +123,15 @@ bool gen_grad_of_composite(Joint *joint, uint32_t value, uint32_t gradient);
 
 /* gen/grad_save.c: which values the backward graph reads of the forward one. */
 typedef struct Cut {
-    bool *read;   /* of each value of the joint graph: the backward graph has it as an input */
-    bool *needed; /* the backward graph has it at all */
+    const bool *backward; /* of each value of the joint graph: it is made of gradients that come in */
+    bool *read;           /* the backward graph has it as an input */
+    bool *needed;         /* the backward graph has it at all */
 } Cut;
 Cut gen_grad_cut(Joint *joint, const GradOptions *options); /* gives what is to be saved a name */
 /* The forward output that holds a value, of several the one of the widest dtype; IR_NONE: none. */
 uint32_t gen_grad_output_with(const Joint *joint, uint32_t id);
 /* The output that may be written over an input of the forward graph, or IR_NONE. */
 uint32_t gen_grad_written_over(const Graph *from, uint32_t input);
-bool *gen_grad_is_backward(Job *job, const Graph *joint, const Graph *from);
 
 /* gen/grad_graphs.c, gen/grad_autograd.c */
 void gen_grad_make_graphs(Joint *joint, const Cut *cut, Grad *grad);

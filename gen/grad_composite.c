@@ -108,10 +108,7 @@ uint32_t gen_grad_put_call(Front *front, Call *call, Place place) {
     const Statements all = gen_grad_read_line(joint->job, call->line);
     const bool active = is_active_call(joint, call), line = serves(joint, call, &all);
     const Place before = joint->place;
-    if (active && !line) {
-        const Arg result = gen_expand_call(front, call, place);
-        return gen_arg_value(front, &result, NULL, place);
-    }
+    if (active && !line) return gen_put_formula(front, call, place);
     joint->place = place;
     Derived derived = {.call = call, .owner = joint->owner, .value = IR_NONE};
     for (uint32_t i = 0; i < call->count; i++) gen_grad_bind(joint, &derived.bindings, call->params[i], call->args[i]);
@@ -131,13 +128,6 @@ static uint32_t with_dims(Joint *joint, const Call *call, uint32_t value, uint32
     return gen_grad_keep_dims(joint, value, gen_dims_of(&joint->front, dim, from, joint->place), from);
 }
 
-/* A sum of the gradient alone counts its elements, so that it must have them all; others meet operands that have. */
-static bool sums_gradient(const Statements *all) {
-    for (uint32_t i = 0; i < all->count; i++)
-        if (strstr(all->at[i].text, "sum(d,")) return true;
-    return false;
-}
-
 bool gen_grad_of_composite(Joint *joint, uint32_t value, uint32_t gradient) {
     uint32_t found = 0;
     while (found < joint->derived.count && joint->derived.at[found].value != value) found++;
@@ -148,9 +138,11 @@ bool gen_grad_of_composite(Joint *joint, uint32_t value, uint32_t gradient) {
     const uint32_t rank = joint->graph->values.at[value].shape.rank;
     const uint32_t y = with_dims(joint, call, value, rank);
     uint32_t d = with_dims(joint, call, gradient, rank);
+    const bool reduced = arg_of(call, "keepdim") != NULL;
     Shape shape = joint->graph->values.at[y].shape;
-    if (arg_of(call, "keepdim")) shape = joint->graph->values.at[call->args[0].value].shape;
-    if (sums_gradient(&all)) d = gen_grad_spread(joint, d, &shape);
+    if (reduced) shape = joint->graph->values.at[call->args[0].value].shape;
+    /* lines of norms reduce what has the gradient's dims, which must have all its elements then */
+    if (arg_of(call, "dim") && !reduced) d = gen_grad_spread(joint, d, &shape);
     gen_grad_bind(joint, &derived.bindings, "d", gen_grad_value_arg(d));
     if (!all.gives_value) gen_grad_bind(joint, &derived.bindings, "y", gen_grad_value_arg(y));
     build_statements(joint, &all, true, &derived);

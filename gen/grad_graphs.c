@@ -84,14 +84,6 @@ static void map_symbols(void *state, Poly *poly) {
     poly->terms = terms;
 }
 
-static bool is_part(const char *text, const char *word) {
-    const size_t count = strlen(word);
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-        if ((at == text || !strchr(letters, at[-1])) && (!at[count] || !strchr(letters, at[count]))) return true;
-    return false;
-}
-
 /* The dims that the graph's sizes name, and those that a quotient such as C/G is made of. */
 static void take_dims(Job *job, const Graph *from, Graph *graph) {
     DimUse use = {.job = job, .from = from};
@@ -100,8 +92,8 @@ static void take_dims(Job *job, const Graph *from, Graph *graph) {
     visit_graph(job, graph, mark_symbols, &use);
     for (uint32_t i = 0; i < from->dims.count; i++)
         for (uint32_t k = 0; k < from->dims.count && from->dims.at[i].derived && use.used[i]; k++)
-            use.used[k] =
-                use.used[k] || (!from->dims.at[k].derived && is_part(from->dims.at[i].name, from->dims.at[k].name));
+            use.used[k] = use.used[k] || (!from->dims.at[k].derived &&
+                                          gen_grad_has_word(from->dims.at[i].name, from->dims.at[k].name));
     for (uint32_t i = 0; i < from->dims.count; i++) {
         if (!use.used[i]) continue;
         use.map[i] = graph->dims.count;
@@ -141,13 +133,6 @@ static void choose_stored(Making *making) {
 
 /* ---- the backward graph ---- */
 
-static Poly bytes_of(Joint *joint, const Shape *shape, DType dtype) {
-    bool overflow = false;
-    Poly bytes = ir_poly_int(joint->job, ir_dtype(dtype)->bytes);
-    for (uint32_t i = 0; i < shape->rank; i++) bytes = ir_poly_mul(joint->job, bytes, shape->extent[i], &overflow);
-    return bytes;
-}
-
 static void add_input(Making *making, Graph *graph, uint32_t id, const Tensor *tensor, uint32_t *map) {
     Job *job = making->joint->job;
     const Value *from = &making->joint->graph->values.at[id];
@@ -161,11 +146,12 @@ static void add_input(Making *making, Graph *graph, uint32_t id, const Tensor *t
 
 static void note_read(Making *making, GradSource source, const Tensor *tensor) {
     Joint *joint = making->joint;
-    *IR_PUSH(joint->job, &making->grad->reads) = (GradRead){.source = source,
-                                                            .name = tensor->name,
-                                                            .dtype = tensor->dtype,
-                                                            .shape = tensor->shape,
-                                                            .bytes = bytes_of(joint, &tensor->shape, tensor->dtype)};
+    *IR_PUSH(joint->job, &making->grad->reads) =
+        (GradRead){.source = source,
+                   .name = tensor->name,
+                   .dtype = tensor->dtype,
+                   .shape = tensor->shape,
+                   .bytes = gen_grad_bytes(joint->job, &tensor->shape, tensor->dtype)};
 }
 
 /* The tensor in which the forward graph leaves a value that is no input. */
@@ -216,7 +202,8 @@ static void add_scalars(Making *making, Graph *graph, uint32_t *map) {
     }
 }
 
-static void note_recomputed(Making *making, const bool *backward) {
+static void note_recomputed(Making *making) {
+    const bool *backward = making->cut->backward;
     Joint *joint = making->joint;
     const Graph *graph = joint->graph;
     bool *used = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
@@ -229,7 +216,7 @@ static void note_recomputed(Making *making, const bool *backward) {
         const bool is_view = value->op == OP_INDEX || value->op == OP_RESHAPE;
         if (!used[i] || backward[i] || leaf || is_view || making->cut->read[i] || !making->cut->needed[i]) continue;
         *IR_PUSH(joint->job, &making->grad->recomputed) = (GradTensor){
-            value->name ? value->name : ir_op_name(value->op), bytes_of(joint, &value->shape, value->dtype)};
+            value->name ? value->name : ir_op_name(value->op), gen_grad_bytes(joint->job, &value->shape, value->dtype)};
     }
 }
 
@@ -258,7 +245,7 @@ static void make_backward(Making *making) {
         output->value = map[output->value];
     }
     take_dims(joint->job, from, graph);
-    note_recomputed(making, gen_grad_is_backward(joint->job, from, joint->from));
+    note_recomputed(making);
     making->grad->backward = graph;
 }
 
@@ -269,10 +256,10 @@ static uint32_t forward_value(Making *making, Graph *graph, uint32_t id, uint32_
     Joint *joint = making->joint;
     const Value *value = &joint->graph->values.at[id];
     if (map[id] != IR_NONE) return map[id];
-    bool *needs = IR_NEW_ARRAY(joint->job, bool, id + 1);
-    ir_value_mark_args(value, needs);
-    for (uint32_t i = 0; i < id; i++)
-        if (needs[i]) (void)forward_value(making, graph, i, map);
+    for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
+        const uint32_t operand = ir_value_operand(value, i);
+        if (operand != IR_NONE) (void)forward_value(making, graph, operand, map);
+    }
     map[id] = ir_graph_add(joint->job, graph, value->op, value->dtype, value->place);
     graph->values.at[map[id]] = ir_value_mapped(joint->job, value, map);
     return map[id];

@@ -3,6 +3,8 @@
  * casts are. Left alone: composites (gen/grad_composite.c). */
 #include "gen/grad_build.h"
 
+#include <string.h>
+
 static Value value_at(const Joint *joint, uint32_t id) { return joint->graph->values.at[id]; } /* adding moves them */
 
 /* ---- primitives ---- */
@@ -10,9 +12,8 @@ static Value value_at(const Joint *joint, uint32_t id) { return joint->graph->va
 static bool constant_of(const Joint *joint, uint32_t id, double *number) {
     const Value value = value_at(joint, id);
     if (value.op != OP_CONST || ir_dtype(value.dtype)->kind == KIND_BOOL) return false;
-    *number = ir_dtype(value.dtype)->kind == KIND_FLOAT ? 0 : (double)(int64_t)value.bits;
-    if (ir_dtype(value.dtype)->kind == KIND_FLOAT)
-        for (size_t i = 0; i < sizeof *number; i++) ((char *)number)[i] = ((const char *)&value.bits)[i];
+    *number = (double)(int64_t)value.bits;
+    if (ir_dtype(value.dtype)->kind == KIND_FLOAT) memcpy(number, &value.bits, sizeof *number);
     return true;
 }
 
@@ -68,15 +69,6 @@ static void of_reduce(Joint *joint, uint32_t id, uint32_t gradient) {
 
 /* ---- views ---- */
 
-static uint32_t size_of(Joint *joint, Poly size) {
-    int64_t number;
-    if (ir_poly_is_int(size, &number))
-        return ir_graph_const(joint->job, joint->graph, DTYPE_I64, (double)number, number, joint->place);
-    const uint32_t id = ir_graph_add(joint->job, joint->graph, OP_SIZE, DTYPE_I64, joint->place);
-    joint->graph->values.at[id].size = size;
-    return id;
-}
-
 typedef struct Range { /* of a dim that a slice or an index was taken of */
     Poly start, stop, extent;
 } Range;
@@ -89,13 +81,13 @@ static uint32_t pick_along(Joint *joint, uint32_t gradient, const Range *range, 
     Item items[IR_MAX_RANK] = {{0}};
     uint32_t index = gen_grad_iota(joint, range->extent, 0, 1);
     if (range->start.count) {
-        index = gen_grad_apply(joint, OP_SUB, index, size_of(joint, range->start));
-        index = gen_grad_apply(joint, OP_MAXIMUM, index, size_of(joint, ir_poly_int(joint->job, 0)));
+        index = gen_grad_apply(joint, OP_SUB, index, gen_grad_size(joint, range->start));
+        index = gen_grad_apply(joint, OP_MAXIMUM, index, gen_grad_size(joint, ir_poly_int(joint->job, 0)));
     }
     if (!ir_poly_equal(range->stop, range->extent)) {
         Poly last = ir_poly_sub(joint->job, range->stop, range->start, &overflow);
         last = ir_poly_sub(joint->job, last, ir_poly_int(joint->job, 1), &overflow);
-        index = gen_grad_apply(joint, OP_MINIMUM, index, size_of(joint, last));
+        index = gen_grad_apply(joint, OP_MINIMUM, index, gen_grad_size(joint, last));
     }
     for (uint32_t i = 0; i < shape.rank; i++) items[i] = (Item){.kind = ITEM_RANGE, .stop = shape.extent[i]};
     items[dim] = (Item){.kind = ITEM_GATHER, .index = index};
@@ -107,22 +99,14 @@ static uint32_t inside(Joint *joint, const Range *range, uint32_t dim, uint32_t 
     uint32_t low = IR_NONE, high = IR_NONE;
     if (single)
         return gen_grad_apply(joint, OP_EQ, gen_grad_iota(joint, range->extent, dim, rank),
-                              size_of(joint, range->start));
+                              gen_grad_size(joint, range->start));
     if (range->start.count)
-        low =
-            gen_grad_apply(joint, OP_GE, gen_grad_iota(joint, range->extent, dim, rank), size_of(joint, range->start));
+        low = gen_grad_apply(joint, OP_GE, gen_grad_iota(joint, range->extent, dim, rank),
+                             gen_grad_size(joint, range->start));
     if (!ir_poly_equal(range->stop, range->extent))
-        high =
-            gen_grad_apply(joint, OP_LT, gen_grad_iota(joint, range->extent, dim, rank), size_of(joint, range->stop));
+        high = gen_grad_apply(joint, OP_LT, gen_grad_iota(joint, range->extent, dim, rank),
+                              gen_grad_size(joint, range->stop));
     return low == IR_NONE ? high : high == IR_NONE ? low : gen_grad_apply(joint, OP_AND, low, high);
-}
-
-static uint32_t or_zero(Joint *joint, uint32_t condition, uint32_t gradient) {
-    if (condition == IR_NONE) return gradient;
-    const DType dtype = ir_compute_dtype(value_at(joint, gradient).dtype);
-    const uint32_t zero = ir_graph_const(joint->job, joint->graph, dtype, 0, 0, joint->place);
-    const uint32_t args[3] = {condition, gradient, zero};
-    return ir_graph_op(joint->job, joint->graph, OP_WHERE, args, joint->place);
 }
 
 static void of_index(Joint *joint, uint32_t id, uint32_t gradient) {
@@ -160,7 +144,7 @@ static void of_index(Joint *joint, uint32_t id, uint32_t gradient) {
         }
         dim++;
     }
-    gen_grad_add(joint, value.arg[0], or_zero(joint, condition, gradient), &from);
+    gen_grad_add(joint, value.arg[0], gen_grad_where(joint, condition, gradient), &from);
 }
 
 static void of_reshape(Joint *joint, uint32_t id, uint32_t gradient) {

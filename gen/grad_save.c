@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-#define USUAL_EXTENT 1024 /* of an any dim without a hint and a max, as explain takes it */
-
 typedef struct Network {
     Job *job;
     const Joint *joint;
@@ -36,10 +34,7 @@ static uint32_t out_of(uint32_t value) { return FLOW_FIRST + 2 * value + 1; }
 static int64_t elements_of(const Network *network, const Shape *shape) {
     const Graph *graph = network->graph;
     int64_t *dims = IR_NEW_ARRAY(network->job, int64_t, graph->dims.count + 1), count = 1, extent;
-    for (uint32_t i = 0; i < graph->dims.count; i++) {
-        const Dim *dim = &graph->dims.at[i];
-        dims[i] = dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : USUAL_EXTENT;
-    }
+    for (uint32_t i = 0; i < graph->dims.count; i++) dims[i] = ir_dim_guess(&graph->dims.at[i]);
     for (uint32_t i = 0; i < shape->rank; i++) {
         if (!ir_poly_eval(shape->extent[i], dims, graph->dims.count, NULL, 0, &extent)) return FLOW_ENDLESS / 16;
         if (ir_mul_overflows(count, extent, &count) || count > FLOW_ENDLESS / 64) return FLOW_ENDLESS / 64;
@@ -60,14 +55,13 @@ static bool holds(DType stored, DType dtype) { /* its numbers as they are */
 static const DType *find_coarsest(const Joint *joint) {
     const Graph *graph = joint->graph;
     DType *coarsest = IR_NEW_ARRAY(joint->job, DType, graph->values.count + 1);
-    bool *marks = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
     for (uint32_t i = 0; i < graph->values.count; i++) {
-        coarsest[i] = graph->values.at[i].dtype;
-        memset(marks, 0, i * sizeof *marks);
-        ir_value_mark_args(&graph->values.at[i], marks);
-        for (uint32_t k = 0; k < i; k++) {
-            const bool is_float = marks[k] && ir_dtype(coarsest[k])->kind == KIND_FLOAT;
-            if (is_float && !holds(coarsest[k], coarsest[i])) coarsest[i] = coarsest[k];
+        const Value *value = &graph->values.at[i];
+        coarsest[i] = value->dtype;
+        for (uint32_t k = 0; k < ir_value_operand_count(value); k++) {
+            const uint32_t id = ir_value_operand(value, k);
+            const bool is_float = id != IR_NONE && ir_dtype(coarsest[id])->kind == KIND_FLOAT;
+            if (is_float && !holds(coarsest[id], coarsest[i])) coarsest[i] = coarsest[id];
         }
     }
     return coarsest;
@@ -75,12 +69,11 @@ static const DType *find_coarsest(const Joint *joint) {
 
 uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
     const Value *value = &joint->graph->values.at[id];
-    const bool exact = joint->exact && joint->exact[id];
     uint32_t best = IR_NONE;
     for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
         const Tensor *output = &joint->graph->outputs.at[i];
         if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
-        if (!holds(output->dtype, exact ? value->dtype : joint->coarsest[id])) continue;
+        if (!holds(output->dtype, joint->exact[id] ? value->dtype : joint->coarsest[id])) continue;
         if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
             best = i;
     }
@@ -118,31 +111,34 @@ static bool is_reduction(const Value *value) {
     return false;
 }
 
-static void add_operands(Network *network, uint32_t id, bool *marks) {
-    const Value *value = &network->graph->values.at[id];
-    memset(marks, 0, id * sizeof *marks);
-    ir_value_mark_args(value, marks);
-    for (uint32_t i = 0; i < value->item_count; i++) {
-        if (value->items[i].kind != ITEM_GATHER || network->graph->values.at[value->arg[0]].op != OP_INPUT) continue;
-        /* of what is picked from, the picked elements alone are read: a node of its own stands for them */
-        const uint32_t picked = gen_flow_add_nodes(&network->flow, 1);
-        gen_flow_add_edge(&network->flow, FLOW_SOURCE, picked, FLOW_ENDLESS);
-        gen_flow_add_edge(&network->flow, picked, in_of(id), bytes_of(network, &value->shape, value->dtype));
-        marks[value->arg[0]] = false;
-    }
-    for (uint32_t i = 0; i < id; i++)
-        if (marks[i]) gen_flow_add_edge(&network->flow, out_of(i), in_of(id), FLOW_ENDLESS);
+static bool picks(const Value *value) {
+    for (uint32_t i = 0; i < value->item_count; i++)
+        if (value->items[i].kind == ITEM_GATHER) return true;
+    return false;
 }
 
-static const Value *behind_views(const Graph *graph, const Value *value) {
-    while (value->op == OP_INDEX || value->op == OP_RESHAPE) value = &graph->values.at[value->arg[0]];
-    return value;
+static void add_operands(Network *network, uint32_t id) {
+    const Value *value = &network->graph->values.at[id];
+    for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
+        const uint32_t operand = ir_value_operand(value, i);
+        const bool picked =
+            picks(value) && operand == value->arg[0] && network->graph->values.at[operand].op == OP_INPUT;
+        if (operand == IR_NONE || !network->moved[operand]) continue;
+        if (!picked) {
+            gen_flow_add_edge(&network->flow, out_of(operand), in_of(id), FLOW_ENDLESS);
+            continue;
+        }
+        /* of what is picked from, the picked elements alone are read: a node of its own stands for them */
+        const uint32_t elements = gen_flow_add_nodes(&network->flow, 1);
+        gen_flow_add_edge(&network->flow, FLOW_SOURCE, elements, FLOW_ENDLESS);
+        gen_flow_add_edge(&network->flow, elements, in_of(id), bytes_of(network, &value->shape, value->dtype));
+    }
 }
 
 /* x == amax(x): which elements are the largest is lost where one side is read as an output rounded it. */
 static bool finds_extreme(const Graph *graph, const Value *value) {
     for (uint32_t i = 0; value->op == OP_EQ && i < 2; i++) {
-        const Value *operand = behind_views(graph, &graph->values.at[value->arg[i]]);
+        const Value *operand = &graph->values.at[ir_graph_behind_views(graph, value->arg[i])];
         if (operand->op != OP_REDUCE) continue;
         if (operand->reduction == REDUCTION_MAX || operand->reduction == REDUCTION_MIN) return true;
     }
@@ -165,27 +161,25 @@ static bool is_found_once(const Graph *graph, const Value *value) {
     return true;
 }
 
-static void look_at_operands(Network *network, uint32_t id, const bool *marks) {
+static void look_at_operands(Network *network, uint32_t id) {
     const Value *value = &network->graph->values.at[id];
     const bool input = value->op == OP_INPUT;
     network->moved[id] = input;
     network->fragile[id] = input && gen_grad_written_over(network->from, value->tensor) != IR_NONE;
-    for (uint32_t k = 0; k < id; k++) {
-        if (!marks[k]) continue;
-        network->moved[id] |= network->moved[k];
-        network->fragile[id] |= network->fragile[k] && !is_reduction(value);
+    for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
+        const uint32_t operand = ir_value_operand(value, i);
+        if (operand == IR_NONE) continue;
+        network->moved[id] |= network->moved[operand];
+        network->fragile[id] |= network->fragile[operand] && !is_reduction(value);
     }
 }
 
 static void add_values(Network *network, const bool *sinks) {
     const Graph *graph = network->graph;
-    bool *marks = IR_NEW_ARRAY(network->job, bool, graph->values.count + 1);
     for (uint32_t i = 0; i < graph->values.count; i++) {
         const Value *value = &graph->values.at[i];
         if (network->backward[i]) continue;
-        memset(marks, 0, i * sizeof *marks);
-        ir_value_mark_args(value, marks);
-        look_at_operands(network, i, marks);
+        look_at_operands(network, i);
         if (!network->moved[i]) continue;
         gen_flow_add_edge(&network->flow, in_of(i), out_of(i), cost_of(network, i));
         if (sinks[i]) gen_flow_add_edge(&network->flow, out_of(i), FLOW_SINK, FLOW_ENDLESS);
@@ -193,7 +187,7 @@ static void add_values(Network *network, const bool *sinks) {
         if (value->op == OP_INPUT || (once && !network->again[i]))
             gen_flow_add_edge(&network->flow, FLOW_SOURCE, in_of(i), FLOW_ENDLESS);
         else
-            add_operands(network, i, marks);
+            add_operands(network, i);
     }
 }
 
@@ -252,27 +246,25 @@ static void mark_named(const Joint *joint, const Names *names, const char *optio
 /* What has no name is part of the expression that uses it, which is computed again whole. */
 static void spread_again(const Joint *joint, bool *again) {
     const Graph *graph = joint->graph;
-    bool *marks = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
     for (uint32_t i = graph->values.count; i-- > 0;) {
-        if (!again[i]) continue;
-        memset(marks, 0, i * sizeof *marks);
-        ir_value_mark_args(&graph->values.at[i], marks);
-        for (uint32_t k = 0; k < i; k++) {
-            const Value *operand = &graph->values.at[k];
-            again[k] |= marks[k] && !operand->name && operand->op != OP_INPUT && operand->op != OP_SCALAR;
+        for (uint32_t k = 0; again[i] && k < ir_value_operand_count(&graph->values.at[i]); k++) {
+            const uint32_t id = ir_value_operand(&graph->values.at[i], k);
+            const Value *operand = id == IR_NONE ? NULL : &graph->values.at[id];
+            if (operand && !operand->name && operand->op != OP_INPUT && operand->op != OP_SCALAR) again[id] = true;
         }
     }
 }
 
-bool *gen_grad_is_backward(Job *job, const Graph *joint, const Graph *from) {
-    bool *backward = IR_NEW_ARRAY(job, bool, joint->values.count + 1);
-    bool *marks = IR_NEW_ARRAY(job, bool, joint->values.count + 1);
-    for (uint32_t i = 0; i < joint->values.count; i++) {
-        const Value *value = &joint->values.at[i];
-        memset(marks, 0, i * sizeof *marks);
-        ir_value_mark_args(value, marks);
-        backward[i] = value->op == OP_INPUT && value->tensor >= from->inputs.count;
-        for (uint32_t k = 0; k < i && !backward[i]; k++) backward[i] = marks[k] && backward[k];
+static const bool *find_backward(const Joint *joint) {
+    const Graph *graph = joint->graph;
+    bool *backward = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        const Value *value = &graph->values.at[i];
+        backward[i] = value->op == OP_INPUT && value->tensor >= joint->from->inputs.count;
+        for (uint32_t k = 0; k < ir_value_operand_count(value); k++) {
+            const uint32_t id = ir_value_operand(value, k);
+            backward[i] |= id != IR_NONE && backward[id];
+        }
     }
     return backward;
 }
@@ -327,7 +319,9 @@ static bool least_cut(Joint *joint, Network *network, Cut *cut) {
     add_values(network, find_sinks(joint, network->backward));
     if (!gen_flow_fill(&network->flow)) return false;
     gen_flow_cut(&network->flow);
-    *cut = (Cut){IR_NEW_ARRAY(joint->job, bool, count + 1), IR_NEW_ARRAY(joint->job, bool, count + 1)};
+    *cut = (Cut){.backward = network->backward};
+    cut->read = IR_NEW_ARRAY(joint->job, bool, count + 1);
+    cut->needed = IR_NEW_ARRAY(joint->job, bool, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         const bool input = joint->graph->values.at[i].op == OP_INPUT;
         const bool behind = gen_flow_is_behind(&network->flow, out_of(i));
@@ -362,7 +356,7 @@ Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
     const uint32_t count = joint->graph->values.count;
     Network network = {.job = job, .joint = joint, .graph = joint->graph, .from = joint->from};
     Cut cut;
-    network.backward = gen_grad_is_backward(job, joint->graph, joint->from);
+    network.backward = find_backward(joint);
     joint->coarsest = find_coarsest(joint);
     joint->exact = find_exact(joint, network.backward);
     network.again = IR_NEW_ARRAY(job, bool, count + 1);

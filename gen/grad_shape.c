@@ -82,10 +82,30 @@ uint32_t gen_grad_drop_dims(Joint *joint, uint32_t value, uint32_t dims) {
     return add_index(joint, value, items, shape.rank);
 }
 
-static uint32_t size_value(Joint *joint, Poly size) {
+Poly gen_grad_bytes(Job *job, const Shape *shape, DType dtype) {
+    bool overflow = false;
+    Poly bytes = ir_poly_int(job, ir_dtype(dtype)->bytes);
+    for (uint32_t i = 0; i < shape->rank; i++) bytes = ir_poly_mul(job, bytes, shape->extent[i], &overflow);
+    return bytes;
+}
+
+uint32_t gen_grad_number(Joint *joint, DType dtype, int64_t number) {
+    return ir_graph_const(joint->job, joint->graph, dtype, (double)number, number, joint->place);
+}
+
+uint32_t gen_grad_size(Joint *joint, Poly size) {
+    int64_t number;
+    if (ir_poly_is_int(size, &number)) return gen_grad_number(joint, DTYPE_I64, number);
     const uint32_t id = ir_graph_add(joint->job, joint->graph, OP_SIZE, DTYPE_I64, joint->place);
     joint->graph->values.at[id].size = size;
     return id;
+}
+
+uint32_t gen_grad_where(Joint *joint, uint32_t condition, uint32_t gradient) {
+    if (condition == IR_NONE) return gradient;
+    const DType dtype = ir_compute_dtype(joint->graph->values.at[gradient].dtype);
+    const uint32_t args[3] = {condition, gradient, gen_grad_number(joint, dtype, 0)};
+    return ir_graph_op(joint->job, joint->graph, OP_WHERE, args, joint->place);
 }
 
 /* The sum of -x as -sum(x), one negative a row. */
@@ -116,7 +136,7 @@ uint32_t gen_grad_sum_to(Joint *joint, uint32_t value, const Shape *from, const 
     if (overflow) ir_stop_at(joint->job, STATUS_REJECTED, joint->place, "a size must stay below 2^62");
     if (sum) value = sum_of(joint, value, sum, sum != drop);
     if (!sum || sum != drop) value = gen_grad_drop_dims(joint, value, drop);
-    return gen_grad_is_one(count) ? value : gen_grad_apply(joint, OP_MUL, value, size_value(joint, count));
+    return gen_grad_is_one(count) ? value : gen_grad_apply(joint, OP_MUL, value, gen_grad_size(joint, count));
 }
 
 uint32_t gen_grad_iota(Joint *joint, Poly extent, uint32_t dim, uint32_t rank) {
@@ -129,8 +149,8 @@ uint32_t gen_grad_iota(Joint *joint, Poly extent, uint32_t dim, uint32_t rank) {
 
 /* arange(extent) >= 0 along dim i of `rank`: true everywhere, and as long as the dim. */
 static uint32_t whole_dim(Joint *joint, Poly extent, uint32_t i, uint32_t rank) {
-    const uint32_t zero = ir_graph_const(joint->job, joint->graph, DTYPE_I64, 0, 0, joint->place);
-    return gen_grad_apply(joint, OP_GE, gen_grad_iota(joint, extent, i, rank), zero);
+    const uint32_t index = gen_grad_iota(joint, extent, i, rank);
+    return gen_grad_apply(joint, OP_GE, index, gen_grad_number(joint, DTYPE_I64, 0));
 }
 
 uint32_t gen_grad_spread(Joint *joint, uint32_t value, const Shape *to) {
@@ -143,11 +163,5 @@ uint32_t gen_grad_spread(Joint *joint, uint32_t value, const Shape *to) {
         const uint32_t dim = whole_dim(joint, to->extent[i], i, to->rank);
         everywhere = everywhere == IR_NONE ? dim : gen_grad_apply(joint, OP_AND, everywhere, dim);
     }
-    if (everywhere != IR_NONE) {
-        const DType dtype = ir_compute_dtype(joint->graph->values.at[value].dtype);
-        const uint32_t zero = ir_graph_const(joint->job, joint->graph, dtype, 0, 0, joint->place);
-        const uint32_t args[3] = {everywhere, value, zero};
-        value = ir_graph_op(joint->job, joint->graph, OP_WHERE, args, joint->place);
-    }
-    return gen_grad_raise(joint, value, to->rank);
+    return gen_grad_raise(joint, gen_grad_where(joint, everywhere, value), to->rank);
 }

@@ -55,10 +55,6 @@ static void collect(Joint *joint, const EqualPart *like, uint32_t *parts) {
     }
 }
 
-static uint32_t number_value(Joint *joint, DType dtype, int64_t number) {
-    return ir_graph_const(joint->job, joint->graph, dtype, (double)number, number, joint->place);
-}
-
 /* where(part 0, its gradient, where(part 1, ...)), with a dim of the parts' number before the cut one. */
 static uint32_t side_by_side(Joint *joint, const EqualPart *like, const uint32_t *parts, uint32_t rank) {
     uint32_t result = IR_NONE;
@@ -73,9 +69,9 @@ static uint32_t side_by_side(Joint *joint, const EqualPart *like, const uint32_t
         const uint32_t known = part == IR_NONE ? result : part;
         const DType dtype = ir_compute_dtype(joint->graph->values.at[known].dtype);
         const uint32_t at = gen_grad_iota(joint, ir_poly_int(joint->job, like->count), like->dim, rank + 1);
-        const uint32_t here = gen_grad_apply(joint, OP_EQ, at, number_value(joint, DTYPE_I64, k));
-        const uint32_t args[3] = {here, part == IR_NONE ? number_value(joint, dtype, 0) : part,
-                                  result == IR_NONE ? number_value(joint, dtype, 0) : result};
+        const uint32_t here = gen_grad_apply(joint, OP_EQ, at, gen_grad_number(joint, DTYPE_I64, k));
+        const uint32_t args[3] = {here, part == IR_NONE ? gen_grad_number(joint, dtype, 0) : part,
+                                  result == IR_NONE ? gen_grad_number(joint, dtype, 0) : result};
         result = ir_graph_op(joint->job, joint->graph, OP_WHERE, args, joint->place);
     }
     return result;

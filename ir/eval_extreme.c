@@ -7,16 +7,10 @@
 
 #include <string.h>
 
-static uint32_t behind_views(const Graph *graph, uint32_t id) {
-    while (graph->values.at[id].op == OP_INDEX || graph->values.at[id].op == OP_RESHAPE)
-        id = graph->values.at[id].arg[0];
-    return id;
-}
-
 /* The operand that is the extreme of the other, or 2. */
 static uint32_t find_extreme(const Graph *graph, const Value *value, bool *largest) {
     for (uint32_t k = 0; k < 2; k++) {
-        const Value *reduce = &graph->values.at[behind_views(graph, value->arg[k])];
+        const Value *reduce = &graph->values.at[ir_graph_behind_views(graph, value->arg[k])];
         const bool is_max = reduce->reduction == REDUCTION_MAX, is_min = reduce->reduction == REDUCTION_MIN;
         if (reduce->op != OP_REDUCE || (!is_max && !is_min) || reduce->arg[0] != value->arg[1 - k]) continue;
         *largest = is_max;

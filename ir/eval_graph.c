@@ -426,9 +426,7 @@ static void measure_nodes(Evaluator *eval, uint32_t wanted) {
         const bool moves = value->op == OP_INDEX || value->op == OP_RESHAPE;
         if ((value->op == OP_REDUCE && value->reduction == REDUCTION_ADD) || (moves && eval->nodes[id].summed))
             eval->nodes[value->arg[0]].summed = true;
-        for (uint32_t k = 0; k < value->arg_count; k++) used[value->arg[k]] = true;
-        for (uint32_t i = 0; i < value->item_count; i++)
-            if (value->items[i].kind == ITEM_GATHER) used[value->items[i].index] = true;
+        ir_value_mark_args(value, used);
         eval->nodes[id].rank = shape->rank;
         for (uint32_t d = 0; d < shape->rank; d++) {
             int64_t extent = ir_eval_size(eval->job, eval->graph, shape->extent[d], eval->input->dims);

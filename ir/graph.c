@@ -385,12 +385,39 @@ bool ir_tensor_make_contiguous(Job *job, Tensor *tensor) {
     return !overflow;
 }
 
+uint32_t ir_value_operand_count(const Value *value) {
+    return value->op == OP_COMPOSITE ? value->call->count : value->arg_count + (uint32_t)value->item_count;
+}
+
+uint32_t ir_value_operand(const Value *value, uint32_t index) {
+    if (value->op == OP_COMPOSITE)
+        return value->call->args[index].kind == ARG_VALUE ? value->call->args[index].value : IR_NONE;
+    if (index < value->arg_count) return value->arg[index];
+    const Item *item = &value->items[index - value->arg_count];
+    return item->kind == ITEM_GATHER ? item->index : IR_NONE;
+}
+
 void ir_value_mark_args(const Value *value, bool *marks) {
-    for (uint32_t i = 0; i < value->arg_count; i++) marks[value->arg[i]] = true;
-    for (uint32_t i = 0; i < value->item_count; i++)
-        if (value->items[i].kind == ITEM_GATHER) marks[value->items[i].index] = true;
-    for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
-        if (value->call->args[i].kind == ARG_VALUE) marks[value->call->args[i].value] = true;
+    for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
+        const uint32_t id = ir_value_operand(value, i);
+        if (id != IR_NONE) marks[id] = true;
+    }
+}
+
+uint32_t ir_graph_behind_views(const Graph *graph, uint32_t id) {
+    while (graph->values.at[id].op == OP_INDEX || graph->values.at[id].op == OP_RESHAPE)
+        id = graph->values.at[id].arg[0];
+    return id;
+}
+
+uint32_t ir_tensor_find(const Tensor *tensors, uint32_t count, const char *name) {
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(tensors[i].name, name) == 0) return i;
+    return IR_NONE;
+}
+
+int64_t ir_dim_guess(const Dim *dim) {
+    return dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : 1024;
 }
 
 /* ---- disjoint slices ---- */

@@ -152,8 +152,18 @@ void ir_print_type(Text *text, const Graph *graph, DType dtype, const Shape *sha
 bool ir_shape_broadcast(Job *job, const Shape *a, const Shape *b, Shape *result);
 /* The value with each id that it names put through a map: arguments, gather's indices, a call's operands. */
 Value ir_value_mapped(Job *job, const Value *value, const uint32_t *map);
-/* Sets marks[id] for each value that this one is computed from: arguments, gather's indices, a call's operands. */
+/* What a value is computed from: arguments, a gather's index, a call's operands. Some of ir_value_operand_count are
+ * none, as a slice or a number of a call: IR_NONE. One may come twice. */
+uint32_t ir_value_operand_count(const Value *value);
+uint32_t ir_value_operand(const Value *value, uint32_t index);
+/* Sets marks[id] for each of them. */
 void ir_value_mark_args(const Value *value, bool *marks);
+/* Itself, or what it is a slice, an index or a reshape of. */
+uint32_t ir_graph_behind_views(const Graph *graph, uint32_t id);
+/* The tensor of this name, or IR_NONE. */
+uint32_t ir_tensor_find(const Tensor *tensors, uint32_t count, const char *name);
+/* What an extent is taken to be where no launch says: its number, its hint, its max, else 1024. */
+int64_t ir_dim_guess(const Dim *dim);
 /* Structure equal but for places, origins and names of inner values. */
 bool ir_graph_equal(const Graph *a, const Graph *b);
 

@@ -1,8 +1,6 @@
 /* In: a Graph. Out: a new one in f64, as the header says. Left alone: shapes, integers, bools, names and places. */
 #include "ir/graph_wide.h"
 
-#include <string.h>
-
 typedef struct Widening {
     Job *job;
     const Graph *from;
@@ -19,47 +17,22 @@ static void copy_tensor(Tensor *to, const Tensor *from) {
     to->accumulate = false;
 }
 
-static Arg widen_arg(const Widening *widening, const Arg *arg) {
-    Arg copy = *arg;
-    if (arg->kind == ARG_VALUE) copy.value = widening->map[arg->value];
-    if ((arg->kind != ARG_OP && arg->kind != ARG_LIST) || !arg->count) return copy;
-    Arg *items = IR_NEW_ARRAY(widening->job, Arg, arg->count);
-    for (uint32_t i = 0; i < arg->count; i++) items[i] = widen_arg(widening, &arg->item[i]);
-    copy.item = items;
-    return copy;
-}
-
-/* The copied call; whether one of its tensors is a float, without which it computes in f32. */
-static Call *widen_call(const Widening *widening, const Call *call, bool *wide) {
-    Call *copy = IR_NEW(widening->job, Call);
-    *copy = *call;
-    copy->args = IR_NEW_ARRAY(widening->job, Arg, call->count);
-    for (uint32_t i = 0; i < call->count; i++) {
-        copy->args[i] = widen_arg(widening, &call->args[i]);
-        *wide |= call->args[i].kind == ARG_VALUE && is_float(widening->from->values.at[call->args[i].value].dtype);
+/* Whether it computes in f64 in the copy: a call of numbers and integers alone stays in f32. */
+static bool is_wide(const Widening *widening, const Value *value) {
+    if (value->op != OP_COMPOSITE) return true;
+    for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
+        const uint32_t id = ir_value_operand(value, i);
+        if (id != IR_NONE && is_float(widening->from->values.at[id].dtype)) return true;
     }
-    return copy;
-}
-
-static Item *widen_items(const Widening *widening, const Value *value) {
-    Item *items = IR_NEW_ARRAY(widening->job, Item, value->item_count);
-    for (uint32_t i = 0; i < value->item_count; i++) {
-        items[i] = value->items[i];
-        if (items[i].kind == ITEM_GATHER) items[i].index = widening->map[items[i].index];
-    }
-    return items;
+    return false;
 }
 
 static uint32_t widen_value(const Widening *widening, const Value *value) {
-    bool wide = value->op != OP_COMPOSITE;
-    Value copy = *value;
-    copy.dtype = widen_dtype(value->dtype);
-    for (uint32_t k = 0; k < value->arg_count; k++) copy.arg[k] = widening->map[value->arg[k]];
+    const bool wide = is_wide(widening, value);
+    Value copy = ir_value_mapped(widening->job, value, widening->map);
     if (value->op == OP_CAST && is_float(value->dtype) && is_float(widening->from->values.at[value->arg[0]].dtype))
         return copy.arg[0];
-    if (value->op == OP_COMPOSITE) copy.call = widen_call(widening, value->call, &wide);
-    if (value->op == OP_INDEX) copy.items = widen_items(widening, value);
-    if (!wide) copy.dtype = value->dtype;
+    if (wide) copy.dtype = widen_dtype(value->dtype);
     const uint32_t id = ir_graph_add(widening->job, widening->to, value->op, copy.dtype, value->place);
     widening->to->values.at[id] = copy;
     if (!wide && is_float(value->dtype)) return ir_graph_cast(widening->job, widening->to, id, DTYPE_F64, value->place);

@@ -90,18 +90,11 @@ static View view_of(const RtProgram *program, const RtScratch *scratch, uint32_t
     return view;
 }
 
-static char *element_at(const View *view, uint64_t linear) {
-    int64_t offset = 0;
-    for (uint32_t d = view->rank; d-- > 0; linear /= (uint64_t)view->extent[d])
-        offset += (int64_t)(linear % (uint64_t)view->extent[d]) * view->stride[d];
-    return (char *)view->bytes + offset * ir_dtype(view->dtype)->bytes;
-}
-
 static void copy_elements(Job *job, const View *to, const View *from, int64_t count) {
     IR_REQUIRE(job, to->dtype == from->dtype && to->rank == from->rank);
     for (uint32_t d = 0; d < to->rank; d++) IR_REQUIRE(job, to->extent[d] == from->extent[d]);
     for (int64_t i = 0; i < count; i++)
-        memcpy(element_at(to, (uint64_t)i), element_at(from, (uint64_t)i), ir_dtype(to->dtype)->bytes);
+        memcpy(rt_view_element(to, (uint64_t)i), rt_view_element(from, (uint64_t)i), ir_dtype(to->dtype)->bytes);
 }
 
 /* Even in -2 to 2, one for each output and element. */
@@ -109,16 +102,16 @@ static void fill_random(const View *view, int64_t count, uint64_t seed, const ch
     uint64_t random = XXH64(name, strlen(name), seed);
     for (int64_t i = 0; i < count; i++) {
         random = XXH64(&random, sizeof random, seed);
-        ir_store_float(view->dtype, element_at(view, (uint64_t)i), ldexp((double)(random >> 11), -51) - 2);
+        ir_store_float(view->dtype, rt_view_element(view, (uint64_t)i), ldexp((double)(random >> 11), -51) - 2);
     }
 }
 
 /* As differences take them: what runs must have the same numbers. */
 static void round_elements(Job *job, const View *view, int64_t count) {
     double *number = IR_NEW_ARRAY(job, double, (size_t)count + 1);
-    for (int64_t i = 0; i < count; i++) number[i] = ir_load_float(view->dtype, element_at(view, (uint64_t)i));
+    for (int64_t i = 0; i < count; i++) number[i] = ir_load_float(view->dtype, rt_view_element(view, (uint64_t)i));
     ir_difference_round(number, (uint64_t)count);
-    for (int64_t i = 0; i < count; i++) ir_store_float(view->dtype, element_at(view, (uint64_t)i), number[i]);
+    for (int64_t i = 0; i < count; i++) ir_store_float(view->dtype, rt_view_element(view, (uint64_t)i), number[i]);
 }
 
 /* An input of the forward program, an output of the extended one, or the gradient of an output. */
@@ -395,7 +388,7 @@ static double *numbers_of(Job *job, const Side *side, uint32_t tensor) {
     const View view = view_of(side->program->tables, &side->scratch, tensor, side->tensors[tensor]);
     const int64_t count = side->scratch.spans[tensor].count;
     double *numbers = IR_NEW_ARRAY(job, double, (size_t)count + 1);
-    for (int64_t i = 0; i < count; i++) numbers[i] = ir_load_float(view.dtype, element_at(&view, (uint64_t)i));
+    for (int64_t i = 0; i < count; i++) numbers[i] = ir_load_float(view.dtype, rt_view_element(&view, (uint64_t)i));
     return numbers;
 }
 

@@ -174,9 +174,7 @@ static Cone look_at_cone(Job *job, const OutputCheck *check) {
     for (uint32_t v = graph->values.count; v-- > 0;) {
         const Value *value = &graph->values.at[v];
         if (!used[v]) continue;
-        for (uint32_t a = 0; a < value->arg_count; a++) used[value->arg[a]] = true;
-        for (uint32_t i = 0; i < value->item_count; i++)
-            if (value->items[i].kind == ITEM_GATHER) used[value->items[i].index] = true;
+        ir_value_mark_args(value, used);
         int64_t elements = extent_product(check, &value->shape);
         if (elements > cone.largest) cone.largest = elements;
         if (value->op != OP_REDUCE) continue;

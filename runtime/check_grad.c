@@ -52,11 +52,11 @@ static double share_of(double error, double allowed) {
 
 /* ---- numbers in f64 ---- */
 
-static const char *element_at(const View *view, uint64_t linear) {
+char *rt_view_element(const View *view, uint64_t linear) {
     int64_t offset = 0;
     for (uint32_t d = view->rank; d-- > 0; linear /= (uint64_t)view->extent[d])
         offset += (int64_t)(linear % (uint64_t)view->extent[d]) * view->stride[d];
-    return (const char *)view->bytes + offset * ir_dtype(view->dtype)->bytes;
+    return (char *)view->bytes + offset * ir_dtype(view->dtype)->bytes;
 }
 
 static void dense_strides(View *view, const int64_t *extent) {
@@ -77,7 +77,7 @@ static View widen_view(Job *job, const View *view) {
     View wide = {.rank = view->rank, .dtype = DTYPE_F64};
     const uint64_t count = count_of(view);
     double *number = IR_NEW_ARRAY(job, double, count + 1);
-    for (uint64_t i = 0; i < count; i++) number[i] = ir_load_float(view->dtype, element_at(view, i));
+    for (uint64_t i = 0; i < count; i++) number[i] = ir_load_float(view->dtype, rt_view_element(view, i));
     ir_difference_round(number, count);
     wide.bytes = number;
     dense_strides(&wide, view->extent);
@@ -203,7 +203,7 @@ static View bounded_view(Job *job, const View *view, const Expected *exact) {
     char *memory = ir_alloc_array(job, exact->count + 1, bytes);
     double *bound = IR_NEW_ARRAY(job, double, exact->count + 1);
     for (uint64_t i = 0; i < exact->count; i++) {
-        memcpy(memory + i * bytes, element_at(view, i), bytes);
+        memcpy(memory + i * bytes, rt_view_element(view, i), bytes);
         if (exact->number)
             bound[i] = fabs(ir_load_float(view->dtype, memory + i * bytes) - exact->number[i]);
         else
@@ -276,12 +276,6 @@ static void compare_elements(RtGradient *gradient, const Compared *compared) {
 
 bool rt_gradient_jumpy(const RtGradient *gradient) { return gradient->jumped * 1000 > gradient->elements; }
 
-static uint32_t find_output(Job *job, const Graph *graph, const char *name) {
-    for (uint32_t o = 0; o < graph->outputs.count; o++)
-        if (!strcmp(graph->outputs.at[o].name, name)) return o;
-    IR_BREACH(job, "the backward graph in f64 has no output %s", name);
-}
-
 static Status gather(Differences *all, RtGradient *gradients, const uint32_t *stands_for, Text *why) {
     Status status = STATUS_OK;
     for (uint32_t t = 0; t < all->tasks.count; t++) {
@@ -315,7 +309,9 @@ Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradie
     uint32_t *stands_for = IR_NEW_ARRAY(job, uint32_t, exact->backward->outputs.count + (size_t)1);
     for (uint32_t o = 0; o < exact->backward->outputs.count; o++) {
         const Graph *backward = check->grad->backward;
-        const uint32_t to = stands_for[o] = find_output(job, backward, exact->backward->outputs.at[o].name);
+        const uint32_t to = stands_for[o] =
+            ir_tensor_find(backward->outputs.at, backward->outputs.count, exact->backward->outputs.at[o].name);
+        IR_REQUIRE(job, to != IR_NONE);
         const uint32_t of = gen_exact_input(job, exact, exact->backward, o);
         RtGradient *gradient = &gradients[to];
         *gradient = (RtGradient){.name = backward->outputs.at[to].name, .elements = all.gradients[o].count};

@@ -45,6 +45,9 @@ typedef struct RtGradient { /* what was found of one output of the backward grap
     double rounding; /* how far the two are apart, over the largest element */
 } RtGradient;
 
+/* Element `linear` of a view in row-major order. */
+char *rt_view_element(const View *view, uint64_t linear);
+
 /* One RtGradient for each output of grad->backward. */
 Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradients, Text *why);
 /* Too many were uncertain for the rest to say much, or too many jumped. */

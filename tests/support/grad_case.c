@@ -28,14 +28,8 @@ int64_t *grad_dims(Job *job, const Graph *graph, int64_t any) {
 /* ---- numbers ---- */
 
 static View dense_view(Job *job, const Graph *graph, const Tensor *tensor, const int64_t *dims, uint64_t *count) {
-    View view = {.rank = tensor->shape.rank, .dtype = tensor->dtype};
-    int64_t stride = 1;
-    for (uint32_t d = view.rank; d-- > 0;) {
-        IR_REQUIRE(job, ir_poly_eval(tensor->shape.extent[d], dims, graph->dims.count, NULL, 0, &view.extent[d]));
-        view.stride[d] = stride;
-        stride *= view.extent[d];
-    }
-    *count = (uint64_t)stride;
+    View view = gen_exact_view(job, graph, tensor, dims, NULL);
+    *count = view.rank ? (uint64_t)(view.extent[0] * view.stride[0]) : 1;
     view.bytes = ir_alloc_array(job, *count + 1, ir_dtype(tensor->dtype)->bytes);
     return view;
 }

@@ -1,6 +1,7 @@
 /* The cases of tests/oracle/gradients.json. Contract: the header. */
 #include "tests/support/torch_gradients.h"
 
+#include "gen/exact.h"
 #include "runtime/launch_tables.h"
 #include "tests/support/graph_text.h"
 
@@ -71,13 +72,8 @@ static View view_of(Job *job, const Graph *graph, const Tensor *tensor, const in
     const Named *named = torch_find(list, tensor->name);
     if (!named) IR_BREACH(job, "nothing gives the input %s", tensor->name);
     const DTypeRow *dtype = ir_dtype(tensor->dtype);
-    View view = {.rank = tensor->shape.rank, .dtype = tensor->dtype};
-    int64_t count = 1;
-    for (int d = view.rank; d-- > 0;) {
-        IR_REQUIRE(job, ir_poly_eval(tensor->shape.extent[d], dims, graph->dims.count, NULL, 0, &view.extent[d]));
-        view.stride[d] = count;
-        count *= view.extent[d];
-    }
+    View view = gen_exact_view(job, graph, tensor, dims, NULL);
+    const int64_t count = view.rank ? view.extent[0] * view.stride[0] : 1;
     if ((uint64_t)count != named->count)
         IR_BREACH(job, "the input %s has %lld elements, there are %llu", tensor->name, (long long)count,
                   (unsigned long long)named->count);
