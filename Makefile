@@ -41,13 +41,8 @@ CLI_PARTS := $(filter-out %/main.o,$(CLI_OBJECTS)) # what unit tests may link
 TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh))
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-# the command needs all layers: until they are there, `all` is the libraries alone
-LIBRARY_WHOLE := $(and $(shell grep -lsE '^ng_status ng_compile' runtime/*.c),$(shell grep -lsE '^void gen_run' gen/*.c),\
-	$(shell grep -lsE '^void gen_parse' gen/*.c),$(shell grep -lsE '^void gen_emit' gen/*.c),\
-	$(shell grep -lsE '^void gen_explain' gen/*.c),$(shell grep -lsE '^Expected ir_eval_graph' ir/*.c))
-
 .PHONY: all clean
-all: $(BUILD)/libnormgen.a $(BUILD)/libnormgen.so $(if $(LIBRARY_WHOLE),$(BUILD)/normgen)
+all: $(BUILD)/libnormgen.a $(BUILD)/libnormgen.so $(BUILD)/normgen
 
 # The fiber scheduler moves the stack pointer under the sanitizers' feet, so it is built without them.
 UNSANITIZED := $(BUILD)/obj/runtime/host_fiber.o
@@ -76,9 +71,13 @@ $(BUILD)/normgen: $(CLI_OBJECTS) $(BUILD)/libnormgen.a
 $(BUILD)/libcli.a: $(CLI_PARTS)
 	rm -f $@
 	ar rcs $@ $^
-$(BUILD)/tests/%: tests/unit/%.c $(SUPPORT_OBJECTS) $(BUILD)/libcli.a $(BUILD)/libnormgen.a
+$(BUILD)/libsupport.a: $(SUPPORT_OBJECTS)
+	rm -f $@
+	ar rcs $@ $^
+TEST_LIBRARIES := $(BUILD)/libsupport.a $(BUILD)/libcli.a $(BUILD)/libnormgen.a
+$(BUILD)/tests/%: tests/unit/%.c $(TEST_LIBRARIES)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(SUPPORT_OBJECTS) $(BUILD)/libcli.a $(BUILD)/libnormgen.a -lcmocka $(LIBS)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(TEST_LIBRARIES) -lcmocka $(LIBS)
 
 # ---- what people type ----
 

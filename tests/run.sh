@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs CMocka programs and test scripts, one a core at once and each within a time limit, and adds up what they counted.
-# A program that dies counts as one failure. Last line: N passed, N failed, N skipped.
+# A program that dies counts as one failure. What failed is told once more at the end, behind a line "---- failed".
+# Last line: N passed, N failed, N skipped.
 #   TEST_LIMIT  seconds a program (900)     TEST_JOBS  programs at once     TEST_LINES  of a failed one's output (60)
 set -u
 limit=${TEST_LIMIT:-900}
@@ -45,5 +46,12 @@ printf '%s\0' "$@" | xargs -0 -n 1 -P "$jobs" sh "$0" --one "$folder"
 ran=$(cat "$folder"/*.counts | wc -l)
 set -- $# $(cat "$folder"/*.counts | awk '{p += $1; f += $2; s += $3} END {print p + 0, f + 0, s + 0}')
 [ "$ran" -eq "$1" ] || set -- "$1" "$2" $(($3 + $1 - ran)) "$4"
+if [ "$3" -ne 0 ]; then
+    echo "---- failed"
+    for counts in "$folder"/*.counts; do
+        read -r _ failed _ <"$counts"
+        [ "$failed" -eq 0 ] || cat "${counts%.counts}.report"
+    done
+fi
 echo "$2 passed, $3 failed, $4 skipped"
 [ "$3" -eq 0 ]

@@ -16,7 +16,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL NORMGEN_TEST_REDUCED UPDATE_GOLDEN
 export NORMGEN_SEED=1 # what passes once passes always
 
 rm -rf "$work"
-mkdir -p "$work/entries" "$work/tests" "$work/claims" "$work/logs" "$work/results" || exit 6
+mkdir -p "$work/entries" "$work/tests" "$work/claims" "$work/logs" "$work/results" "$work/reports" || exit 6
 work=$(cd "$work" && pwd) || exit 6
 
 # ---- the list: a folder an entry, with a file a field; a folder a test
@@ -76,7 +76,7 @@ done
 copy() { # NAME
     mkdir -p "$work/$1/build" || exit 6
     cp -a Makefile ir gen runtime templates examples tests "$work/$1" || exit 6
-    for part in obj tests templates.c libnormgen.a libnormgen.so libcli.a normgen; do
+    for part in obj tests templates.c libnormgen.a libnormgen.so libcli.a libsupport.a normgen; do
         if [ -e "$build/$part" ]; then cp -a "$build/$part" "$work/$1/build" || exit 6; fi
     done
     if [ "$build" != build ]; then
@@ -121,7 +121,7 @@ restore() { # COPY
 claim() { mkdir "$work/claims/$1" 2>/dev/null; }
 result() { # OUTCOME NAME WORDS
     echo "$1" >"$work/results/$2"
-    echo "$1: $2$3"
+    echo "$1: $2$3" | tee "$work/reports/$2"
 }
 
 try_sound() { # TEST-FOLDER: passes in the sound copy, or leaves its output
@@ -165,7 +165,7 @@ try_fault() { # ENTRY COPY
         result caught "$name" " ($(($(date +%s) - start)) s): $(cat "$1/breaks")"
     else
         result failed "$name" ": $why"
-        [ -e "$log" ] && tail -n 12 "$log" | sed 's/^/    /'
+        [ -e "$log" ] && tail -n 12 "$log" | sed 's/^/    /' | tee -a "$work/reports/$name"
     fi
     restore "$2"
 }
@@ -193,5 +193,11 @@ wait
 count() { cat "$work"/results/* 2>/dev/null | grep -c -E "^($1)$"; }
 caught=$(count caught) all=$(find "$work/entries" -mindepth 1 -maxdepth 1 | wc -l)
 rm -rf "$work/sound" "$work"/[0-9]*
+if [ "$caught" -ne "$all" ]; then
+    echo "---- failed"
+    for report in "$work"/reports/*; do
+        grep -q '^caught: ' "$report" || cat "$report"
+    done
+fi
 echo "$caught passed, $((all - caught)) failed, 0 skipped"
 [ "$caught" -eq "$all" ]

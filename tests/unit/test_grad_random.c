@@ -237,9 +237,11 @@ static void random_gradients(void **state) {
     free(hits.composite);
     assert_int_equal(hits.failed, 0);
     if (given) return;
-    assert_true(hits.graphs >= wanted && hits.unavailable * 20 < hits.graphs);
+    assert_true(hits.graphs >= wanted && found->differed > found->unsure);
+    if (reduced) return; /* shares of few graphs are chance */
+    assert_true(hits.unavailable * 20 < hits.graphs);
     assert_true(found->unsure * 10 < found->differed);
-    if (!reduced) assert_int_equal(missing, 0);
+    assert_int_equal(missing, 0);
 }
 
 int main(void) {
