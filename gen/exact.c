@@ -26,7 +26,7 @@ Exact *gen_exact(Job *job, const Graph *graph, const GradOptions *options) {
 
 /* ---- what a graph reads of another's names ---- */
 
-static int64_t *find_dims(Job *job, const Graph *to, const Graph *from, const int64_t *dims) {
+int64_t *gen_exact_dims(Job *job, const Graph *to, const Graph *from, const int64_t *dims) {
     int64_t *found = IR_NEW_ARRAY(job, int64_t, to->dims.count + (size_t)1);
     for (uint32_t d = 0; d < to->dims.count; d++) {
         found[d] = to->dims.at[d].value;
@@ -84,8 +84,9 @@ static View find_view(Job *job, const Exact *exact, const EvalInput *forward, co
     if (found != IR_NONE) return given->input->inputs[found];
     found = ir_tensor_find(exact->forward->outputs.at, exact->forward->outputs.count, name);
     if (found != IR_NONE) return saved_view(job, exact, forward, found);
-    IR_REQUIRE(job, !strncmp(name, "d_", 2));
-    found = ir_tensor_find(graph->outputs.at, graph->outputs.count, name + 2);
+    const char *owner = gen_gradient_owner(name);
+    IR_REQUIRE(job, owner);
+    found = ir_tensor_find(graph->outputs.at, graph->outputs.count, owner);
     IR_REQUIRE(job, found != IR_NONE && given->weight[found]);
     return gen_exact_view(job, graph, &graph->outputs.at[found], given->input->dims, given->weight[found]);
 }
@@ -98,7 +99,7 @@ static EvalInput forward_input(Job *job, const Exact *exact, const EvalInput *gi
         IR_REQUIRE(job, k != IR_NONE);
         views[i] = given->inputs[k];
     }
-    return (EvalInput){.dims = find_dims(job, to, from, given->dims),
+    return (EvalInput){.dims = gen_exact_dims(job, to, from, given->dims),
                        .inputs = views,
                        .scalars = find_scalars(job, to, from, given->scalars)};
 }
@@ -108,7 +109,7 @@ Expected *gen_exact_gradients(Job *job, const Exact *exact, const Graph *backwar
     View *views = IR_NEW_ARRAY(job, View, backward->inputs.count + (size_t)1);
     for (uint32_t i = 0; i < backward->inputs.count; i++)
         views[i] = find_view(job, exact, &forward, given, backward->inputs.at[i].name);
-    const EvalInput input = {.dims = find_dims(job, backward, exact->graph, given->input->dims),
+    const EvalInput input = {.dims = gen_exact_dims(job, backward, exact->graph, given->input->dims),
                              .inputs = views,
                              .scalars = find_scalars(job, backward, exact->graph, given->input->scalars)};
     Expected *gradients = IR_NEW_ARRAY(job, Expected, backward->outputs.count + (size_t)1);
@@ -126,9 +127,9 @@ const Expected *gen_exact_saved(Job *job, const Exact *exact, const ExactInput *
 }
 
 uint32_t gen_exact_input(Job *job, const Exact *exact, const Graph *backward, uint32_t output) {
-    const char *name = backward->outputs.at[output].name;
-    IR_REQUIRE(job, !strncmp(name, "d_", 2));
-    const uint32_t input = ir_tensor_find(exact->graph->inputs.at, exact->graph->inputs.count, name + 2);
+    const char *owner = gen_gradient_owner(backward->outputs.at[output].name);
+    IR_REQUIRE(job, owner);
+    const uint32_t input = ir_tensor_find(exact->graph->inputs.at, exact->graph->inputs.count, owner);
     IR_REQUIRE(job, input != IR_NONE);
     return input;
 }

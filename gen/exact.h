@@ -13,6 +13,8 @@ typedef struct Exact {
     const Grad *grad;      /* whose two graphs those were, before they were expanded */
 } Exact;
 
+/* The dims of `to`: those that `from` has too, by their names, as there; its others are fixed. */
+int64_t *gen_exact_dims(Job *job, const Graph *to, const Graph *from, const int64_t *dims);
 /* A tensor of a graph at these dims, its elements in row-major order at `bytes`. */
 View gen_exact_view(Job *job, const Graph *graph, const Tensor *tensor, const int64_t *dims, const void *bytes);
 

@@ -37,7 +37,8 @@ typedef struct GenOptions {
     uint32_t hint_count;
     const Setting *fixes; /* --fix */
     uint32_t fix_count;
-    const Setting *sets; /* --set */
+    bool settings_may_miss; /* those of dims and types that the file has not are passed over */
+    const Setting *sets;    /* --set */
     uint32_t set_count;
     const Target *target;
     bool verify; /* ir_verify after each Prog pass */

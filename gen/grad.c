@@ -72,8 +72,13 @@ static void take_names(Joint *joint) {
         if (from->values.at[i].name) *IR_PUSH(joint->job, &joint->taken) = from->values.at[i].name;
 }
 
+const char *gen_gradient_owner(const char *name) {
+    const size_t count = strlen(GEN_GRADIENT);
+    return strncmp(name, GEN_GRADIENT, count) != 0 ? NULL : name + count;
+}
+
 static const char *gradient_name(Joint *joint, const char *of, Place place) {
-    const char *name = ir_format(joint->job, "d_%s", of);
+    const char *name = ir_format(joint->job, GEN_GRADIENT "%s", of);
     if (strlen(name) > GEN_MAX_NAME)
         ir_stop_at(joint->job, STATUS_REJECTED, place,
                    "the gradient of '%s' would have a name of more than %d characters", of, GEN_MAX_NAME);
@@ -236,7 +241,7 @@ static void go_back(Joint *joint, const bool *taken) {
         const Value value = joint->graph->values.at[id];
         joint->place = value.place;
         joint->owner = value.name;
-        const char *name = value.name ? ir_format(joint->job, "d_%s", value.name) : NULL;
+        const char *name = value.name ? ir_format(joint->job, GEN_GRADIENT "%s", value.name) : NULL;
         if (name && value.op != OP_INPUT && !is_taken(joint, name))
             gen_grad_name(joint, joint->gradient[id], NULL, name);
         if (!gen_grad_of_composite(joint, id, joint->gradient[id])) gen_grad_of_op(joint, id, joint->gradient[id]);

@@ -9,6 +9,10 @@
 #include "gen/gen.h"
 #include "ir/graph_write.h"
 
+#define GEN_GRADIENT "d_" /* before the name of what it is the gradient of */
+/* What follows it; NULL: the name is no gradient's. */
+const char *gen_gradient_owner(const char *name);
+
 typedef struct Names {
     const char *const *at;
     uint32_t count;
@@ -43,7 +47,7 @@ typedef struct GradTensor {
 
 typedef struct Grad {
     const Graph *from;
-    Graph *backward, *forward;
+    const Graph *backward, *forward;
     GraphNotes backward_notes, forward_notes;
     IR_LIST(GradRead) reads;
     IR_LIST(GradTensor) autograd; /* what PyTorch's autograd would keep */
@@ -54,6 +58,11 @@ typedef struct Grad {
 /* Stops the job at the place of what cannot be done: an unknown name, an integer input, a gathered operand, a name that
  * is taken, an input that was written over. */
 Grad *gen_grad(Job *job, const Graph *graph, const GradOptions *options);
+
+/* As if gen_grad had made it: a backward graph that somebody wrote, of a forward one that stores what it reads. `dims`
+ * are the forward graph's, at which shapes must fit. Options: which gradients these are. Stops the job at the place in
+ * the backward graph, which is the job's source, of what does not fit. (gen/grad_given.c) */
+Grad *gen_grad_given(Job *job, const Graph *graph, const Graph *backward, const int64_t *dims, GradOptions *options);
 
 /* The graph files. */
 void gen_grad_backward(Text *text, const Grad *grad);

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define GRADIENT "d_"
-
 static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -35,7 +33,7 @@ Statements gen_grad_read_line(Job *job, uint32_t line) {
         statement->needs_gradient = gen_grad_has_word(statement->text, "d");
         for (uint32_t i = 0; i + 1 < all.count; i++)
             statement->needs_gradient |= all.at[i].needs_gradient && gen_grad_has_word(statement->text, all.at[i].name);
-        if (!strncmp(statement->name, GRADIENT, sizeof GRADIENT - 1)) statement->needs_gradient = true;
+        if (gen_gradient_owner(statement->name) != NULL) statement->needs_gradient = true;
         all.gives_value |= !strcmp(statement->name, "y");
         text = colon + count;
         text += strspn(text, "; ");
@@ -45,10 +43,10 @@ Statements gen_grad_read_line(Job *job, uint32_t line) {
     return all;
 }
 
-bool gen_grad_is_result(const Statement *statement) { return !strncmp(statement->name, GRADIENT, sizeof GRADIENT - 1); }
+bool gen_grad_is_result(const Statement *statement) { return gen_gradient_owner(statement->name) != NULL; }
 
 static const char *gradient_of(Joint *joint, const Statements *all, const char *param) {
-    const char *name = ir_format(joint->job, GRADIENT "%s", param);
+    const char *name = ir_format(joint->job, GEN_GRADIENT "%s", param);
     for (uint32_t i = 0; i < all->count; i++)
         if (!strcmp(all->at[i].name, name)) return all->at[i].text;
     return NULL;

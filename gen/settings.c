@@ -5,9 +5,11 @@
 
 enum { MOST_LISTED = 12 };
 
+/* NULL: it may miss, and does. */
 static const Symbol *find_setting(Front *front, const char *option, const Setting *setting, bool types) {
     const Symbol *symbol = gen_name_find(front, setting->name);
     if (symbol && (symbol->kind == SYMBOL_DIM || (types && symbol->kind == SYMBOL_TYPE))) return symbol;
+    if (front->options->settings_may_miss) return NULL;
     Text there = ir_text(front->job); /* few names are all named; else the near one alone is */
     const Graph *graph = front->graph;
     const uint32_t count = graph->dims.count + (types ? front->types.count : 0);
@@ -38,6 +40,7 @@ static int64_t setting_number(Front *front, const char *option, const Setting *s
 
 static void define(Front *front, const Setting *setting) {
     const Symbol *symbol = find_setting(front, "-D", setting, true);
+    if (!symbol) return;
     if (symbol->kind == SYMBOL_DIM) {
         Dim *dim = &front->graph->dims.at[symbol->index];
         int64_t value = setting_number(front, "-D", setting, dim);
@@ -67,23 +70,31 @@ static void refuse_other_define(Front *front, const Setting *fix, int64_t value)
     }
 }
 
+static void hint(Front *front, const Setting *setting) {
+    const Symbol *symbol = find_setting(front, "--hint", setting, false);
+    if (!symbol) return;
+    Dim *dim = &front->graph->dims.at[symbol->index];
+    if (dim->value >= 0)
+        ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "--hint %s=%s: '%s' is fixed at %lld; use -D or --fix",
+                   dim->name, setting->value, dim->name, (long long)dim->value);
+    Dim free = {.max = -1, .multiple = 1}; /* a hint never limits and is never limited */
+    dim->hint = setting_number(front, "--hint", setting, &free);
+}
+
+static void fix(Front *front, const Setting *setting) {
+    const Symbol *symbol = find_setting(front, "--fix", setting, false);
+    if (!symbol) return;
+    Dim *dim = &front->graph->dims.at[symbol->index];
+    const int64_t value = setting_number(front, "--fix", setting, dim);
+    if (dim->value < 0) refuse_other_define(front, setting, value);
+    dim->value = value;
+    dim->hint = dim->max = -1;
+    dim->multiple = 1;
+}
+
 void gen_apply_settings(Front *front) {
     const GenOptions *options = front->options;
     for (uint32_t i = 0; options && i < options->define_count; i++) define(front, &options->defines[i]);
-    for (uint32_t i = 0; options && i < options->hint_count; i++) {
-        Dim *dim = &front->graph->dims.at[find_setting(front, "--hint", &options->hints[i], false)->index];
-        if (dim->value >= 0)
-            ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0}, "--hint %s=%s: '%s' is fixed at %lld; use -D or --fix",
-                       dim->name, options->hints[i].value, dim->name, (long long)dim->value);
-        Dim free = {.max = -1, .multiple = 1}; /* a hint never limits and is never limited */
-        dim->hint = setting_number(front, "--hint", &options->hints[i], &free);
-    }
-    for (uint32_t i = 0; options && i < options->fix_count; i++) {
-        Dim *dim = &front->graph->dims.at[find_setting(front, "--fix", &options->fixes[i], false)->index];
-        const int64_t value = setting_number(front, "--fix", &options->fixes[i], dim);
-        if (dim->value < 0) refuse_other_define(front, &options->fixes[i], value);
-        dim->value = value;
-        dim->hint = dim->max = -1;
-        dim->multiple = 1;
-    }
+    for (uint32_t i = 0; options && i < options->hint_count; i++) hint(front, &options->hints[i]);
+    for (uint32_t i = 0; options && i < options->fix_count; i++) fix(front, &options->fixes[i]);
 }

@@ -55,9 +55,9 @@ static void set_dims(Job *job, GradRun *run, Side *side) {
     const RtProgram *to = side->program->tables, *from = run->forward->tables;
     side->any = IR_NEW_ARRAY(job, int64_t, to->any_count + (size_t)1);
     for (uint32_t i = 0; i < to->any_count; i++)
-        for (uint32_t k = 0; k < from->any_count; k++)
-            if (!strcmp(to->graph->dims.at[to->any[i]].name, from->graph->dims.at[from->any[k]].name))
-                side->any[i] = run->args->dims[k];
+        for (uint32_t k = 0; k < from->graph->dims.count; k++)
+            if (!strcmp(to->graph->dims.at[to->any[i]].name, from->graph->dims.at[k].name))
+                side->any[i] = run->given.graph_dims[k];
     const Graph *graph = to->graph, *forward = from->graph;
     side->scalars = IR_NEW_ARRAY(job, ng_scalar, graph->scalars.count + (size_t)1);
     for (uint32_t i = 0; i < graph->scalars.count; i++)
@@ -205,156 +205,6 @@ static Status run_side(Job *job, GradRun *run, Side *side, Text *text) {
     return status == STATUS_CHECK_FAILED ? STATUS_OK : status;
 }
 
-/* ---- telling ---- */
-
-static double about(double x) { /* three digits of it */
-    if (x == 0 || !isfinite(x)) return x;
-    const double unit = pow(10, floor(log10(fabs(x))) - 2);
-    return (double)(float)(nearbyint(x / unit) * unit);
-}
-
-static const char *number_text(Job *job, double x) {
-    Text text = ir_text(job);
-    ir_text_double(&text, x);
-    return ir_text_string(&text);
-}
-
-static const char *about_text(Job *job, double x) {
-    Text text = ir_text(job);
-    ir_text_float(&text, (float)about(x));
-    return ir_text_string(&text);
-}
-
-static void tell_program(Job *job, Tell *tell, const Side *side) {
-    const Graph *graph = side->program->tables->graph;
-    for (uint32_t o = 0; o < graph->outputs.count; o++) {
-        const ng_output_report *report = &side->reports[o];
-        gen_tell_open(tell, NULL, false);
-        gen_tell_json_text(tell, "program", side->what);
-        gen_tell_json_text(tell, "name", graph->outputs.at[o].name);
-        gen_tell_json_int(tell, "checked", (int64_t)report->checked);
-        gen_tell_json_int(tell, "failed", (int64_t)report->failed);
-        gen_tell_json_int(tell, "uncertain", (int64_t)report->uncertain);
-        gen_tell_json_int(tell, "not_checked", (int64_t)report->unbounded);
-        gen_tell_json_double(tell, "worst", report->worst);
-        gen_tell_close(tell, false);
-        if (tell->json) continue;
-        Text line = ir_text(job);
-        ir_text_format(
-            &line, "check    %s: %llu of %llu elements compared, %llu failed, %llu uncertain; worst %s of its bound\n",
-            graph->outputs.at[o].name, (unsigned long long)report->checked, (unsigned long long)report->elements,
-            (unsigned long long)report->failed, (unsigned long long)report->uncertain, about_text(job, report->worst));
-        ir_text_put(&tell->out, ir_text_string(&line));
-    }
-}
-
-static const char *place_text(Job *job, const RtGradient *gradient, const RtWorst *worst) {
-    Text text = ir_text(job);
-    if (worst->direction)
-        return ir_format(job, "%s along direction %llu", gradient->name, (unsigned long long)worst->index);
-    int64_t index[IR_MAX_RANK];
-    uint64_t rest = worst->index;
-    for (uint32_t d = gradient->shape.rank; d-- > 0; rest /= (uint64_t)gradient->extent[d])
-        index[d] = (int64_t)(rest % (uint64_t)gradient->extent[d]);
-    ir_text_format(&text, "%s[", gradient->name);
-    for (uint32_t d = 0; d < gradient->shape.rank; d++)
-        ir_text_format(&text, "%s%lld", d ? ", " : "", (long long)index[d]);
-    ir_text_put(&text, "]");
-    return ir_text_string(&text);
-}
-
-static void tell_worst(Job *job, Tell *tell, const char *key, const RtGradient *gradient, const RtWorst *worst) {
-    if (worst->share < 0) return;
-    gen_tell_open(tell, key, false);
-    gen_tell_json_text(tell, "at", place_text(job, gradient, worst));
-    gen_tell_json_double(tell, "share", worst->share);
-    gen_tell_json_double(tell, "got", worst->got);
-    gen_tell_json_double(tell, "expected", worst->expected);
-    gen_tell_json_double(tell, "allowed", worst->allowed);
-    gen_tell_close(tell, false);
-}
-
-static void tell_gradient(Job *job, Tell *tell, const RtGradient *gradient) {
-    gen_tell_open(tell, NULL, false);
-    gen_tell_json_text(tell, "name", gradient->name);
-    gen_tell_json_int(tell, "elements", (int64_t)gradient->elements);
-    gen_tell_json_int(tell, "compared", (int64_t)gradient->compared);
-    gen_tell_json_int(tell, "directions", (int64_t)gradient->directions);
-    gen_tell_json_int(tell, "directions_unsettled", (int64_t)gradient->unsettled);
-    gen_tell_json_int(tell, "failed", (int64_t)gradient->failed);
-    gen_tell_json_int(tell, "uncertain", (int64_t)gradient->uncertain);
-    tell_worst(job, tell, "worst", gradient, &gradient->worst);
-    gen_tell_json_int(tell, "dtypes_failed", (int64_t)gradient->apart);
-    tell_worst(job, tell, "dtypes_worst", gradient, &gradient->apart_worst);
-    gen_tell_json_bool(tell, "run_judged", gradient->judged);
-    gen_tell_json_int(tell, "run_failed", (int64_t)gradient->off);
-    gen_tell_json_int(tell, "run_jumped", (int64_t)gradient->jumped);
-    gen_tell_json_int(tell, "run_not_checked", (int64_t)gradient->unbounded);
-    tell_worst(job, tell, "run_worst", gradient, &gradient->off_worst);
-    gen_tell_json_double(tell, "rounding", gradient->rounding);
-    gen_tell_close(tell, false);
-    if (tell->json) return;
-    Text line = ir_text(job);
-    ir_text_format(&line, "grad     %s: %llu of %llu elements", gradient->name, (unsigned long long)gradient->compared,
-                   (unsigned long long)gradient->elements);
-    if (gradient->directions) ir_text_format(&line, " and %llu directions", (unsigned long long)gradient->directions);
-    if (gradient->unsettled)
-        ir_text_format(&line, " (%llu directions more settle nowhere)", (unsigned long long)gradient->unsettled);
-    ir_text_format(&line, " compared with differences, %llu failed, %llu uncertain",
-                   (unsigned long long)gradient->failed, (unsigned long long)gradient->uncertain);
-    if (gradient->worst.share >= 0)
-        ir_text_format(&line, "; worst %s of what they may be off by, at %s (got %s, expected %s)",
-                       about_text(job, gradient->worst.share), place_text(job, gradient, &gradient->worst),
-                       number_text(job, gradient->worst.got), number_text(job, gradient->worst.expected));
-    ir_text_format(&line, "\ngrad     %s: as run off by %s of its largest element, ", gradient->name,
-                   about_text(job, gradient->rounding));
-    if (!gradient->judged)
-        ir_text_put(&line, "not judged since the graph rounds by casts");
-    else
-        ir_text_format(&line, "%llu elements by more than rounding explains, %llu on the other side of a jump",
-                       (unsigned long long)gradient->off, (unsigned long long)gradient->jumped);
-    if (gradient->unbounded)
-        ir_text_format(&line, ", %llu not checked, having no finite bound", (unsigned long long)gradient->unbounded);
-    ir_text_put(&line, "\n");
-    ir_text_put(&tell->out, ir_text_string(&line));
-}
-
-static void say_worst(Job *job, Text *why, const RtGradient *gradient, const RtWorst *worst, const char *against) {
-    rt_say(why, "  worst: %s: got %s, %s %s, allowed %s\n", place_text(job, gradient, worst),
-           number_text(job, worst->got), against, number_text(job, worst->expected), about_text(job, worst->allowed));
-}
-
-static bool judge(Job *job, Text *why, const RtGradient *gradient) {
-    const unsigned long long failed = gradient->failed, uncertain = gradient->uncertain, apart = gradient->apart;
-    const unsigned long long compared = gradient->compared, directions = gradient->directions;
-    if (failed) {
-        rt_say(why, "gradient %s: %llu of %llu are not what differences of the forward graph give\n", gradient->name,
-               failed, compared + directions);
-        say_worst(job, why, gradient, &gradient->worst, "by differences");
-    }
-    if (apart) {
-        rt_say(why, "gradient %s: with the graph's dtypes %llu of %llu elements are not those of the graph in f64\n",
-               gradient->name, apart, (unsigned long long)gradient->elements);
-        say_worst(job, why, gradient, &gradient->apart_worst, "in f64");
-    }
-    if (gradient->off) {
-        rt_say(why, "gradient %s: %llu of %llu elements as run are further off than rounding explains\n",
-               gradient->name, (unsigned long long)gradient->off, (unsigned long long)gradient->elements);
-        say_worst(job, why, gradient, &gradient->off_worst, "exactly");
-    }
-    if (rt_gradient_jumpy(gradient))
-        rt_say(why,
-               "gradient %s: %llu of %llu elements as run (more than 1 in 1000) are on the other side of a comparison, "
-               "which rounding turned: what is compared with what is saved must not be rounded when it is stored\n",
-               gradient->name, (unsigned long long)gradient->jumped, (unsigned long long)gradient->elements);
-    if (rt_gradient_doubtful(gradient))
-        rt_say(why,
-               "gradient %s: too many uncertain elements, %llu of %llu (more than 1 in 100): differences do not settle "
-               "there, as at a kink or a jump\n",
-               gradient->name, uncertain, compared);
-    return !failed && !apart && !gradient->off && !rt_gradient_doubtful(gradient) && !rt_gradient_jumpy(gradient);
-}
-
 /* ---- the whole ---- */
 
 static EvalInput side_input(Job *job, const Side *side) {
@@ -396,7 +246,8 @@ static const double **weights_of(Job *job, const GradRun *run) {
     const Graph *graph = run->forward->tables->graph;
     const double **weights = (const double **)ir_alloc_array(job, graph->outputs.count + (size_t)1, sizeof *weights);
     for (uint32_t o = 0; o < graph->outputs.count; o++) {
-        const uint32_t t = input_of(run->sides[1].program->tables, ir_format(job, "d_%s", graph->outputs.at[o].name));
+        const uint32_t t =
+            input_of(run->sides[1].program->tables, ir_format(job, GEN_GRADIENT "%s", graph->outputs.at[o].name));
         if (t != IR_NONE) weights[o] = numbers_of(job, &run->sides[1], t);
     }
     return weights;
@@ -415,6 +266,7 @@ static bool check_gradients(Job *job, GradRun *run, const Graph *graph, const Gr
                                .graph = graph,
                                .options = options,
                                .grad = grad,
+                               .given = run->options.backward != NULL,
                                .input = &input,
                                .weight = weights_of(job, run),
                                .backward = program->graph,
@@ -427,11 +279,33 @@ static bool check_gradients(Job *job, GradRun *run, const Graph *graph, const Gr
     bool passed = true;
     gen_tell_open(&run->report, "gradients", true);
     for (uint32_t o = 0; o < count; o++) {
-        tell_gradient(job, &run->report, &gradients[o]);
-        passed &= judge(job, &run->why, &gradients[o]);
+        rt_gradient_tell(job, &run->report, &gradients[o]);
+        passed &= rt_gradient_judge(job, &run->why, &gradients[o]);
     }
     gen_tell_close(&run->report, true);
     return passed;
+}
+
+static const Graph *parse(Job *job, const char *name, const char *text, size_t count, const GenOptions *options) {
+    Unit unit = {0};
+    gen_run(job, &unit, name, text, count, options, gen_pass_find("parse"));
+    return unit.graph;
+}
+
+/* Errors in the backward graph are told at its places, those in the forward graph, before and after, at that one's. */
+static const Grad *given_grad(Job *job, const GradRun *run, const Graph *graph, GradOptions *options) {
+    const ng_check_grad_options *own = &run->options;
+    const char *name = own->backward_name ? own->backward_name : "backward";
+    size_t source_count;
+    const char *source = ir_job_source(job, &source_count), *source_name = ir_job_source_name(job);
+    GenOptions settings = run->forward->unit.options;
+    settings.settings_may_miss = true;
+    const Graph *backward =
+        parse(job, ir_copy_text(job, name, strlen(name)), ir_copy_text(job, own->backward, own->backward_count),
+              own->backward_count, &settings);
+    const Grad *grad = gen_grad_given(job, graph, backward, run->given.graph_dims, options);
+    ir_job_set_source(job, source_name, source, source_count);
+    return grad;
 }
 
 static void grad_work(Job *job, void *state) {
@@ -439,14 +313,13 @@ static void grad_work(Job *job, void *state) {
     const ng_program *forward = run->forward;
     run->why = ir_text(job);
     run->report = gen_tell(job, run->options.json != 0);
-    Unit unit = {0};
-    gen_run(job, &unit, forward->name, forward->unit.text, forward->unit.count, &forward->unit.options,
-            gen_pass_find("parse"));
-    const GradOptions options =
+    const Graph *graph = parse(job, forward->name, forward->unit.text, forward->unit.count, &forward->unit.options);
+    GradOptions options =
         rt_grad_names(job, run->options.wrt, run->options.of, run->options.save, run->options.recompute);
-    const Grad *grad = gen_grad(job, unit.graph, &options);
     int64_t *words = IR_NEW_ARRAY(job, int64_t, forward->tables->scratch_words + (size_t)1);
     run->status = rt_program_sizes(forward->tables, run->args->dims, words, &run->given, &run->why);
+    if (run->status) return;
+    const Grad *grad = run->options.backward ? given_grad(job, run, graph, &options) : gen_grad(job, graph, &options);
     Text texts[2] = {ir_text(job), ir_text(job)};
     gen_grad_forward(&texts[0], grad);
     gen_grad_backward(&texts[1], grad);
@@ -456,9 +329,12 @@ static void grad_work(Job *job, void *state) {
     if (run->status) return;
     gen_tell_open(&run->report, NULL, false);
     gen_tell_open(&run->report, "outputs", true);
-    for (uint32_t k = 0; k < 2; k++) tell_program(job, &run->report, &run->sides[k]);
+    for (uint32_t k = 0; k < 2; k++) {
+        const Side *side = &run->sides[k];
+        rt_grad_tell_program(job, &run->report, side->what, side->program->tables->graph, side->reports);
+    }
     gen_tell_close(&run->report, true);
-    bool passed = check_gradients(job, run, unit.graph, &options, grad);
+    bool passed = check_gradients(job, run, graph, &options, grad);
     if (run->status) return;
     passed &= !run->sides[0].failed && !run->sides[1].failed;
     gen_tell_json_bool(&run->report, "passed", passed);
@@ -476,6 +352,13 @@ ng_status ng_check_grad(ng_program *forward, const ng_args *args, const ng_check
     if (!forward || !args || !rt_struct_in(&own, sizeof own, args) ||
         (options && !rt_struct_in(&run.options, sizeof run.options, options))) {
         rt_why(why, "a program and args must be given, and sizes set");
+        return NG_USAGE;
+    }
+    const ng_check_grad_options *asked = &run.options;
+    if (asked->backward && (asked->wrt || asked->of || asked->save || asked->recompute)) {
+        rt_why(why,
+               "a given backward graph says itself which gradients it makes: wrt, of, save and recompute are of one "
+               "that is made");
         return NG_USAGE;
     }
     if (!forward->context->device) {

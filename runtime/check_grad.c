@@ -231,15 +231,16 @@ static Expected *state_gradients(Job *job, const RtGradCheck *check, const Exact
     return stated;
 }
 
-typedef struct Compared { /* of one gradient: exact, and three others */
-    const Expected *exact, *as_is, *stated;
+typedef struct Compared {                   /* of one gradient: exact, and three others */
+    const Expected *exact, *as_is, *stated; /* as_is is not rounded to the dtype */
     const double *got;
     DType dtype;
 } Compared;
 
 static void compare_dtypes(RtGradient *gradient, const Compared *compared, uint64_t i) {
     const double exact = compared->exact->number[i], got = compared->as_is->number[i];
-    const double allowed = compared->stated->bound[i] + compared->exact->bound[i] + ir_ulp(compared->dtype, exact);
+    const double allowed =
+        compared->stated->bound[i] + compared->exact->bound[i] + ir_ulp(ir_compute_dtype(compared->dtype), exact);
     if (!isfinite(allowed) || got == exact || (isnan(got) && isnan(exact))) return;
     const double share = share_of(fabs(got - exact), allowed);
     gradient->apart += !(share <= 1);
@@ -318,6 +319,7 @@ Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradie
         gradient->shape = backward->outputs.at[to].shape;
         memcpy(gradient->extent, input.inputs[of].extent, sizeof gradient->extent);
         gradient->judged = judged;
+        gradient->given = check->given;
         gradient->worst.share = gradient->apart_worst.share = gradient->off_worst.share = -1;
         compare_elements(gradient, &(Compared){&all.gradients[o], &as_is[to], &stated[to], check->got[to],
                                                backward->outputs.at[to].dtype});

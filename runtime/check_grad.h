@@ -3,6 +3,7 @@
 #define RUNTIME_CHECK_GRAD_H
 
 #include "gen/grad.h"
+#include "gen/tell.h"
 #include "runtime/launch.h"
 
 typedef struct RtGradCheck {
@@ -10,6 +11,7 @@ typedef struct RtGradCheck {
     const Graph *graph;         /* the forward one, as parse makes it */
     const GradOptions *options;
     const Grad *grad;                /* of it */
+    bool given;                      /* somebody wrote its backward graph */
     const EvalInput *input;          /* of the forward graph, as stored */
     const double *const *weight;     /* the gradient of each of its outputs, row-major; NULL: none comes in */
     const Graph *backward;           /* grad->backward as it was run, expanded */
@@ -34,6 +36,7 @@ typedef struct RtGradient { /* what was found of one output of the backward grap
         uncertain;                  /* elements with differences; uncertain: L has a kink there, or none settles */
     uint64_t directions, unsettled; /* over all elements at once */
     RtWorst worst;
+    bool given; /* somebody wrote the backward graph */
     /* Of all elements: the backward graph with its dtypes against the one made in f64 from the start. */
     uint64_t apart;
     RtWorst apart_worst;
@@ -53,6 +56,12 @@ Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradie
 /* Too many were uncertain for the rest to say much, or too many jumped. */
 bool rt_gradient_doubtful(const RtGradient *gradient);
 bool rt_gradient_jumpy(const RtGradient *gradient);
+
+/* The report, a line or an object for each. (runtime/check_grad_tell.c) */
+void rt_grad_tell_program(Job *job, Tell *tell, const char *what, const Graph *graph, const ng_output_report *reports);
+void rt_gradient_tell(Job *job, Tell *tell, const RtGradient *gradient);
+/* Whether it holds; in words why not. */
+bool rt_gradient_judge(Job *job, Text *why, const RtGradient *gradient);
 
 /* Lists of names divided by commas; NULL: none. STATUS_USAGE where one is no list. (runtime/api_grad.c) */
 GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute);

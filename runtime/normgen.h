@@ -262,6 +262,12 @@ typedef struct ng_check_grad_options {
     const char *wrt, *of, *save, *recompute; /* as of ng_grad */
     uint64_t seed;                           /* of the outputs' gradients, and of what is sampled */
     int json;                                /* the report as one JSON object, else as lines for people */
+    /* A backward graph's text that is checked instead of the one that ng_grad would make. Its inputs are inputs and
+     * outputs of the forward graph and gradients of its outputs (d_NAME), its outputs gradients of its inputs; the
+     * program's defines, hints and fixes hold for it too. wrt, of, save and recompute must be NULL. */
+    const char *backward;
+    size_t backward_count;
+    const char *backward_name; /* of the text in messages; default "backward" */
 } ng_check_grad_options;
 
 /* The backward graph against central differences of the forward one. Makes both graphs of the program's text (which may

@@ -115,9 +115,9 @@ typedef struct Opened {
     size_t count;
 } Opened;
 ng_context *cli_context(Cli *cli, bool launches);
-/* The text of the operand, and what messages call it. */
-char *cli_read_graph(Cli *cli, size_t *count);
-const char *cli_graph_name(const Cli *cli);
+/* The text of a graph file, and what messages call it; "-": standard input. */
+char *cli_read_graph(Cli *cli, const char *path, size_t *count);
+const char *cli_graph_name(const char *path);
 int cli_arch(Cli *cli); /* of --arch; 0: not given */
 /* Compiles the operand up to a pass (NULL: all). Warnings go to standard error, times of passes where asked. */
 Opened cli_open(Cli *cli, ng_context *context, const char *last_pass);

@@ -32,7 +32,7 @@ static Grads *derive(Cli *cli) {
     Grads *grads = cli_alloc(1, sizeof *grads);
     ng_grad_options *options = &grads->options;
     *options = (ng_grad_options){.size = sizeof *options,
-                                 .name = cli_graph_name(cli),
+                                 .name = cli_graph_name(cli->operands[0]),
                                  .save = cli_joined(cli, OPTION_SAVE),
                                  .recompute = cli_joined(cli, OPTION_RECOMPUTE),
                                  .warnings_are_errors = cli_has(cli, OPTION_WERROR),
@@ -45,7 +45,7 @@ static Grads *derive(Cli *cli) {
     grads->wrt = cli_joined(cli, OPTION_WRT);
     grads->of = cli_joined(cli, OPTION_OF);
     size_t count;
-    char *text = cli_read_graph(cli, &count);
+    char *text = cli_read_graph(cli, cli->operands[0], &count);
     ng_text why = {0};
     const ng_status status =
         ng_grad(text, count, grads->wrt, grads->of, options, &grads->backward, &grads->forward, &why);
@@ -98,7 +98,7 @@ bool cli_wants_grad(const Cli *cli) {
 int cli_explain_grad(Cli *cli) {
     Grads *grads = derive(cli);
     Buf name = {0};
-    buf_format(&name, "%s: backward", cli_graph_name(cli));
+    buf_format(&name, "%s: backward", cli_graph_name(cli->operands[0]));
     Opened opened = cli_open_made(cli, cli_context(cli, false), &grads->backward, name.bytes, "schedule");
     if (cli->json) {
         cli_add_members(cli, cJSON_AddObjectToObject(cli->json, "grad"), grads->json.bytes);

@@ -98,19 +98,19 @@ static void refuse_binary(Cli *cli, const char *path, const char *bytes, size_t 
              cli->verb->run == cli_run ? ", and tensors come by --inputs=FILE" : "");
 }
 
-char *cli_read_graph(Cli *cli, size_t *count) {
-    char *text = cli_read_file(cli, cli->operands[0], MAX_GRAPH, count);
-    refuse_binary(cli, cli->operands[0], text, *count);
+char *cli_read_graph(Cli *cli, const char *path, size_t *count) {
+    char *text = cli_read_file(cli, path, MAX_GRAPH, count);
+    refuse_binary(cli, path, text, *count);
     return text;
 }
 
-const char *cli_graph_name(const Cli *cli) { return strcmp(cli->operands[0], "-") ? cli->operands[0] : "<stdin>"; }
+const char *cli_graph_name(const char *path) { return strcmp(path, "-") ? path : "<stdin>"; }
 
 /* The options of the command line as the library takes them; `sets` has room for one more. */
 static ng_compile_options compile_options(Cli *cli, const char *last_pass) {
     ng_compile_options options = {
         .size = sizeof options,
-        .name = cli_graph_name(cli),
+        .name = cli_graph_name(cli->operands[0]),
         .verify = cli_has(cli, OPTION_VERIFY),
         .batch_invariant = cli_has(cli, OPTION_BATCH_INVARIANT),
         .warnings_are_errors = cli_has(cli, OPTION_WERROR),
@@ -141,7 +141,7 @@ static void compiled(Cli *cli, Opened *opened, ng_status status, ng_text *words)
 ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
                   ng_text *why) {
     *opened = (Opened){.context = context, .facts = {.size = sizeof opened->facts}};
-    opened->text = cli_read_graph(cli, &opened->count);
+    opened->text = cli_read_graph(cli, cli->operands[0], &opened->count);
     ng_compile_options options = compile_options(cli, last_pass);
     ng_text words = {0};
     ng_status first = ng_compile(context, opened->text, opened->count, &options, &opened->program, &words),

@@ -63,7 +63,7 @@ int cli_run(Cli *cli) {
     const char *how = cli_value(cli, OPTION_CHECK);
     bool check = cli_has(cli, OPTION_CHECK);
     if (how && !strcmp(how, "grad")) return run_check_grad(cli);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < RUN_GRAD_OPTIONS; k++)
         if (cli_has(cli, run_grad_options[k]))
             cli_fail(cli, NG_USAGE, "%s belongs to --check=grad", cli_options[run_grad_options[k]].spelling);
     if (how) cli_fail(cli, NG_USAGE, "--check=%s: expected --check or --check=grad", how);

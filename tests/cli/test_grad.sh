@@ -308,4 +308,36 @@ check "each half is read once" attempt 0 explain "$scratch/halves.yaml" --grad
 check "in the bytes that it takes" says "no more than the ideal"
 check "halves against differences" attempt 0 run "$scratch/halves.yaml" --check=grad --device=host
 
+# ---- a backward graph that somebody wrote
+norm=examples/layer_norm.yaml
+check "both graphs" run 0 "$norm" -o "$back" --forward="$forth"
+given() { # CODE BACKWARD [ARGUMENTS of run]
+    wanted=$1 file=$2
+    shift 2
+    attempt "$wanted" run "$forth" --check=grad --backward="$file" --device=host -D N=33 "$@"
+}
+check "what grad wrote" given 0 "$back"
+check "is compared with what it would write" says "d_x: 231 elements of the backward graph compared with the derived one's, 0 failed"
+check "which differences confirm" says "d_x: 231 of 231 elements and 4 directions of the derived one compared with diff"
+check "types are those of the command" given 0 "$back" -D E=f32
+check "as JSON" given 0 "$back" --json
+check "each gradient" says '"graph_failed":[[:space:]]*0,'
+sed 's/ - c2)/)/' "$back" >"$scratch/lacks.yaml"
+check "a term that is lost" given 5 "$scratch/lacks.yaml"
+check "is seen" warns "gradient d_x: [0-9]* of 231 elements that the backward graph makes are not the derived one's"
+check "there alone" test "$(grep -c 'gradient d_gamma' "$err")" -eq 0
+sed -e 's/^  d_x: E$/  d_x: {dtype: f32, accumulate: true}/' -e 's/^  d_y: .*/  d_y: f32[M, N]/' "$back" >"$scratch/wider.yaml"
+check "gradients may be wider and accumulate" given 0 "$scratch/wider.yaml"
+check "all of them are compared" says "d_x: 231 elements of the backward graph"
+check "a graph that does not store what is read" attempt 1 run "$norm" --check=grad --backward="$back" --device=host
+check "the place is in the backward graph" warns "^$back:[0-9]+:3: error: '(mean|rstd)' is neither"
+check "one of its own errors is too" attempt 1 run "$forth" --check=grad --backward="$normgen" --device=host
+check "which is no text" warns "this is no text file"
+check "a file that is not there" attempt 6 run "$forth" --check=grad --backward="$scratch/none.yaml" --device=host
+check "--wrt is of what grad would write" attempt 2 run "$forth" --check=grad --backward="$back" --wrt=x
+check "in words" warns "says itself which gradients"
+check "--backward alone" attempt 2 run "$forth" --backward="$back"
+check "belongs to --check=grad" warns "backward belongs to --check=grad"
+check "standard input holds one graph" attempt 2 run - --check=grad --backward=-
+
 finish
