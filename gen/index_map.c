@@ -153,6 +153,16 @@ static void add_form(Job *job, Affine *to, const Affine *form, Poly factor, uint
     }
 }
 
+/* stride[d] over low, where that is whole: low may be the stride of a dim further in. */
+static bool step_over(Job *job, const Extents *shape, const Poly *stride, uint32_t d, Poly low, Poly *step) {
+    *step = ir_poly_int(job, 1);
+    for (uint32_t e = d; e < shape->rank; e++) {
+        if (e > d) *step = gen_poly_mul(job, *step, shape->extent[e]);
+        if (ir_poly_equal(stride[e], low)) return true;
+    }
+    return ir_poly_div(job, stride[d], low, step);
+}
+
 /* One axis's digit [low, low*extent) of the row-major index: into the dim that holds it, or a split at a boundary. */
 static ReshapeResult place_digit(Job *job, Map *map, const Extents *shape, const Poly *stride, uint32_t axis, Poly low,
                                  Poly extent, Split *split) {
@@ -163,7 +173,7 @@ static ReshapeResult place_digit(Job *job, Map *map, const Extents *shape, const
         return RESHAPE_DONE;
     }
     for (uint32_t d = shape->rank; d-- > 0;) {
-        if (!ir_poly_div(job, stride[d], low, &step) || gen_poly_is(step, 1)) continue;
+        if (!step_over(job, shape, stride, d, low, &step) || gen_poly_is(step, 1)) continue;
         if (!ir_poly_div(job, extent, step, &high) || gen_poly_is(high, 1)) continue;
         *split = (Split){.atom = axis, .low = step};
         return RESHAPE_SPLIT;

@@ -182,8 +182,15 @@ Poly ir_poly_whole(Job *job, Poly a, int64_t *divisor, bool *overflow) {
     return multiply_by_term(job, a, &by, overflow);
 }
 
+/* The quotient is whole wherever a is: it has no fraction, or b is a number that divides a's coefficient, which its
+ * divisor, being in lowest terms, then does not share. */
 static bool divide_terms(const Term *a, const Term *b, Term *quotient) {
     int64_t above, below;
+    if (!degree_of(b) && b->divisor == 1 && a->coefficient % b->coefficient == 0) {
+        *quotient = *a;
+        quotient->coefficient /= b->coefficient;
+        return true;
+    }
     if (ir_mul_overflows(a->coefficient, b->divisor, &above) || ir_mul_overflows(b->coefficient, a->divisor, &below) ||
         above % below)
         return false;

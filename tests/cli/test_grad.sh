@@ -307,6 +307,17 @@ check "halves are put side by side" prints "d_x: reshape\\(where\\(arange\\(2\\)
 check "each half is read once" attempt 0 explain "$scratch/halves.yaml" --grad
 check "in the bytes that it takes" says "no more than the ideal"
 check "halves against differences" attempt 0 run "$scratch/halves.yaml" --check=grad --device=host
+cat >"$scratch/open_halves.yaml" <<'END'
+graph: open_halves
+dims: {R: {multiple: 2}, N: {multiple: 12}}
+inputs: {x: "f32[R, N]"}
+nodes:
+  q: x[:, :N/3]
+  y: silu(q[:, :N/6]) * q[:, N/6:] + x[:, N/2:2*N/3] * x[:, N/3:N/2]
+  z: x[:R/2] * x[R/2:]
+outputs: {y: f32, z: f32}
+END
+check "parts of sizes known at launch" attempt 0 run "$scratch/open_halves.yaml" --check=grad --device=host -D N=24 -D R=6
 
 # ---- a backward graph that somebody wrote
 norm=examples/layer_norm.yaml

@@ -165,6 +165,16 @@ static void overflows(Job *job, void *state) {
     Poly quotient;
     assert_false(ir_poly_div(job, n, ir_poly_int(job, 0), &quotient));
     assert_false(ir_poly_div(job, n, ir_poly_int(job, 2), &quotient));
+    /* what is whole stays so: 3*N/4 over 3, 1 and -1, not over 2 */
+    overflow = false;
+    const Poly quarters = ir_poly_over(job, ir_poly_mul(job, n, ir_poly_int(job, 3), &overflow), 4, &overflow);
+    static const int64_t by[] = {3, 1, -1};
+    for (int k = 0; k < 3; k++) {
+        assert_true(ir_poly_div(job, quarters, ir_poly_int(job, by[k]), &quotient));
+        assert_true(ir_poly_equal(ir_poly_mul(job, quotient, ir_poly_int(job, by[k]), &overflow), quarters));
+    }
+    assert_false(ir_poly_div(job, quarters, ir_poly_int(job, 2), &quotient));
+    assert_false(overflow);
 }
 
 typedef struct Fixture {
