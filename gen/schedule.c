@@ -142,6 +142,7 @@ static void plan_variants(Planner *p) {
         GuardList guards = wide_guards(p);
         Variant *wide = &step->variants[step->variant_count++];
         *wide = (Variant){ir_format(p->job, "%s_aligned", stem), "aligned", true, guards.count, guards.at};
+        if (!guards.count) return; /* no launch needs another */
     }
     Variant *any = &step->variants[step->variant_count++];
     *any = (Variant){ir_format(p->job, "%s_any", stem), "any", false, 0, NULL};

@@ -325,6 +325,24 @@ static void test_number_stride(void **state) {
     }
 }
 
+/* Rooms of the workspace are aligned: where nothing is asked of a launch there is one variant. */
+static void test_workspace_alone(void **state) {
+    static const char graph[] = "graph: inside\ndims: {M: any, N: 4096}\ninputs: {x: 'f32[M, N]'}\n"
+                                "nodes: {c: 'sum(x, 0)', p: 'softmax(softmax(c, 0) * c, 0)', y: 'x * p'}\n"
+                                "outputs: {y: f32}\n";
+    Job *job = *state;
+    Unit unit;
+    uint32_t alone = 0;
+    assert_int_equal(generate_text(job, &unit, graph, NULL, NULL), STATUS_OK);
+    for (uint32_t s = 0; s < unit.plan->steps.count; s++) {
+        const Step *step = &unit.plan->steps.at[s];
+        for (uint32_t v = 0; v < step->variant_count; v++)
+            assert_int_equal(step->variants[v].guard_count == 0, v + 1 == step->variant_count);
+        alone += step->variant_count == 1 && step->variants[0].wide;
+    }
+    assert_int_equal(alone, 1);
+}
+
 /* Two kernels whose sums have one number of parts: rows of a part are forced for both alike or not at all. */
 static void test_shared_parts(void **state) {
     static const char graph[] = "graph: two\ndims: {M: any, N: 96}\n"
@@ -348,9 +366,11 @@ static void test_shared_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_tiles),    TEST(test_unrolling),   TEST(test_forced),        TEST(test_impossible),
-        TEST(test_in_place), TEST(test_crossings),   TEST(test_depth),         TEST(test_guards),
-        TEST(test_grid),     TEST(test_open_extent), TEST(test_number_stride), TEST(test_shared_parts),
+        TEST(test_tiles),           TEST(test_unrolling),     TEST(test_forced),
+        TEST(test_impossible),      TEST(test_in_place),      TEST(test_crossings),
+        TEST(test_depth),           TEST(test_guards),        TEST(test_grid),
+        TEST(test_open_extent),     TEST(test_number_stride), TEST(test_shared_parts),
+        TEST(test_workspace_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
