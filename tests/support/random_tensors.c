@@ -179,10 +179,13 @@ void random_add_input(Writer *w, bool full) {
 void random_add_index(Writer *w) {
     static const DType dtypes[] = {DTYPE_I64, DTYPE_I32, DTYPE_I64, DTYPE_I8, DTYPE_U8};
     Node node = {.kind = KIND_INT, .rank = chance(w, 80) ? 1 : below(w, 3)};
+    int64_t product = 1;
     for (uint32_t d = 0; d < node.rank; d++) {
         node.extent[d] = w->base[below(w, w->base_rank)];
         uint32_t few = 1 + below(w, 5);
-        if (chance(w, 40)) node.extent[d] = (Extent){ir_format(w->job, "%u", few), few, true};
+        if (chance(w, 40) || product * node.extent[d].value > w->most) /* a long row twice */
+            node.extent[d] = (Extent){ir_format(w->job, "%u", few), few, true};
+        if (node.extent[d].value) product *= node.extent[d].value;
     }
     node.name = ir_format(w->job, "x%u", w->nodes.count);
     node.dtype = ir_dtype(dtypes[below(w, 5)])->name;
