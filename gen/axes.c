@@ -153,12 +153,14 @@ static void split_axes(Job *job, Prog *prog, Nest *nest, const AxisParts *parts)
         IR_REQUIRE(job, !overflow);
         order[k] = gen_axis_order(nest->axes[parts->of[k]].id) * IR_MAX_AXES + k;
     }
+    bool same = parts->count == nest->axis_count; /* then each is a part of its own */
     for (uint32_t k = 0; k < parts->count; k++) {
         uint32_t before = 0;
         for (uint32_t m = 0; m < parts->count; m++) before += order[m] < order[k];
         change.axes[k].id = gen_axis_letter(before, parts->count, k >= change.row_count);
+        same = same && change.axes[k].id == nest->axes[k].id;
     }
-    gen_nest_change_axes(job, prog, nest, &change);
+    if (!same) gen_nest_change_axes(job, prog, nest, &change);
 }
 
 /* Both touch some buffer, so that they might be joined. */

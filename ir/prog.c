@@ -161,11 +161,15 @@ static uint32_t domain_of(Job *job, const Nest *nest, const Stmt *stmt) {
 }
 
 uint32_t ir_nest_add(Job *job, Nest *nest, const Stmt *stmt) {
-    for (uint32_t i = 0; i < stmt->arg_count; i++) IR_REQUIRE(job, stmt->arg[i] < nest->stmts.count);
+    uint32_t first = 0; /* an equal statement stands behind its arguments */
+    for (uint32_t i = 0; i < stmt->arg_count; i++) {
+        IR_REQUIRE(job, stmt->arg[i] < nest->stmts.count);
+        if (stmt->arg[i] >= first) first = stmt->arg[i] + 1;
+    }
     Stmt added = *stmt;
     added.domain = domain_of(job, nest, stmt);
     if (stmt->op != OP_STORE && stmt->op != OP_PARTIAL_ACCUMULATE) {
-        for (uint32_t i = 0; i < nest->stmts.count; i++) {
+        for (uint32_t i = first; i < nest->stmts.count; i++) {
             if (same_stmt(nest, &nest->stmts.at[i], &added)) return i;
         }
     }
