@@ -102,8 +102,8 @@ static void split_pointwise(Job *job, Prog *prog, Nest *nest) {
 /* ---- the common refinement ---- */
 
 /* Cuts axes [from, to) of a and [from_b, to_b) of b at the same places; false where that cannot be. */
-static bool refine_side(Job *job, const Poly *a, uint32_t from, uint32_t to, const Poly *b, uint32_t from_b,
-                        uint32_t to_b, AxisParts *a_parts, AxisParts *b_parts) {
+static bool refine_side(Job *job, const Multiples *known, const Poly *a, uint32_t from, uint32_t to, const Poly *b,
+                        uint32_t from_b, uint32_t to_b, AxisParts *a_parts, AxisParts *b_parts) {
     Poly x = {0}, y = {0}, rest;
     uint32_t i = from, k = from_b;
     bool a_open = false, b_open = false; /* part of an axis is left */
@@ -114,9 +114,9 @@ static bool refine_side(Job *job, const Poly *a, uint32_t from, uint32_t to, con
         if (a_parts->count == IR_MAX_AXES || b_parts->count == IR_MAX_AXES || !x.count || !y.count) return false;
         Poly part = x;
         if (!ir_poly_equal(x, y)) {
-            if (ir_poly_div(job, x, y, &rest))
+            if (ir_poly_div(job, x, y, known, &rest))
                 a_open = true, part = y;
-            else if (ir_poly_div(job, y, x, &rest))
+            else if (ir_poly_div(job, y, x, known, &rest))
                 b_open = true;
             else
                 return false;
@@ -177,8 +177,9 @@ bool gen_refine_axes(Job *job, Prog *prog, Nest *a, Nest *b, bool sides, AxisPar
     for (uint32_t i = 0; i < a->axis_count; i++) x[i] = ir_size_poly(job, prog, a->axes[i].extent);
     for (uint32_t i = 0; i < b->axis_count; i++) y[i] = ir_size_poly(job, prog, b->axes[i].extent);
     *a_parts = *b_parts = (AxisParts){0};
-    if (!refine_side(job, x, 0, a_rows, y, 0, b_rows, a_parts, b_parts) ||
-        !refine_side(job, x, a_rows, a->axis_count, y, b_rows, b->axis_count, a_parts, b_parts))
+    const Multiples known = ir_dim_multiples(job, prog->dims.at, prog->dims.count);
+    if (!refine_side(job, &known, x, 0, a_rows, y, 0, b_rows, a_parts, b_parts) ||
+        !refine_side(job, &known, x, a_rows, a->axis_count, y, b_rows, b->axis_count, a_parts, b_parts))
         return false;
     split_axes(job, prog, a, a_parts);
     split_axes(job, prog, b, b_parts);

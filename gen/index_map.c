@@ -43,11 +43,10 @@ void gen_atoms_start(Atoms *atoms, const Extents *root) {
 }
 
 void gen_atoms_split(Job *job, Atoms *atoms, Split split) {
-    Poly high;
-    IR_REQUIRE(job, ir_poly_div(job, atoms->at[split.atom].extent, split.low, &high));
+    IR_REQUIRE(job, ir_poly_equal(gen_poly_mul(job, split.high, split.low), atoms->at[split.atom].extent));
     for (uint32_t i = atoms->count; i > split.atom + 1; i--) atoms->at[i] = atoms->at[i - 1];
     atoms->at[split.atom + 1] = (Atom){.dim = atoms->at[split.atom].dim, .extent = split.low};
-    atoms->at[split.atom].extent = high;
+    atoms->at[split.atom].extent = split.high;
     atoms->count++;
 }
 
@@ -123,10 +122,12 @@ const Map *gen_map_index(Job *job, const Map *map, const Item *items, uint32_t c
 }
 
 /* [low, low*extent) as digits of the row-major index lie within dim d: then *step = low / stride[d]. */
-static bool within(Job *job, const Extents *shape, const Poly *stride, uint32_t d, Poly low, Poly extent, Poly *step) {
+static bool within(Job *job, const Extents *shape, const Poly *stride, const Multiples *known, uint32_t d, Poly low,
+                   Poly extent, Poly *step) {
     Poly rest;
-    return ir_poly_div(job, low, stride[d], step) &&
-           ir_poly_div(job, gen_poly_mul(job, stride[d], shape->extent[d]), gen_poly_mul(job, low, extent), &rest);
+    return ir_poly_div(job, low, stride[d], known, step) &&
+           ir_poly_div(job, gen_poly_mul(job, stride[d], shape->extent[d]), gen_poly_mul(job, low, extent), known,
+                       &rest);
 }
 
 /* The form counts 0, 1, 2, ... below extent, each once: its strides are a mixed radix. */
@@ -153,36 +154,26 @@ static void add_form(Job *job, Affine *to, const Affine *form, Poly factor, uint
     }
 }
 
-/* stride[d] over low, where that is whole: low may be the stride of a dim further in. */
-static bool step_over(Job *job, const Extents *shape, const Poly *stride, uint32_t d, Poly low, Poly *step) {
-    *step = ir_poly_int(job, 1);
-    for (uint32_t e = d; e < shape->rank; e++) {
-        if (e > d) *step = gen_poly_mul(job, *step, shape->extent[e]);
-        if (ir_poly_equal(stride[e], low)) return true;
-    }
-    return ir_poly_div(job, stride[d], low, step);
-}
-
 /* One axis's digit [low, low*extent) of the row-major index: into the dim that holds it, or a split at a boundary. */
-static ReshapeResult place_digit(Job *job, Map *map, const Extents *shape, const Poly *stride, uint32_t axis, Poly low,
-                                 Poly extent, Split *split) {
+static ReshapeResult place_digit(Job *job, Map *map, const Extents *shape, const Poly *stride, const Multiples *known,
+                                 uint32_t axis, Poly low, Poly extent, Split *split) {
     Poly step, high;
     for (uint32_t d = 0; d < shape->rank; d++) {
-        if (!within(job, shape, stride, d, low, extent, &step)) continue;
+        if (!within(job, shape, stride, known, d, low, extent, &step)) continue;
         map->dim[d].stride[axis] = gen_poly_add(job, map->dim[d].stride[axis], step);
         return RESHAPE_DONE;
     }
     for (uint32_t d = shape->rank; d-- > 0;) {
-        if (!step_over(job, shape, stride, d, low, &step) || gen_poly_is(step, 1)) continue;
-        if (!ir_poly_div(job, extent, step, &high) || gen_poly_is(high, 1)) continue;
-        *split = (Split){.atom = axis, .low = step};
+        if (!ir_poly_div(job, stride[d], low, known, &step) || gen_poly_is(step, 1)) continue;
+        if (!ir_poly_div(job, extent, step, known, &high) || gen_poly_is(high, 1)) continue;
+        *split = (Split){.atom = axis, .high = high, .low = step};
         return RESHAPE_SPLIT;
     }
     return RESHAPE_IMPOSSIBLE;
 }
 
 ReshapeResult gen_map_reshape(Job *job, const Map *map, const Extents *user, const Extents *arg, const Poly *axes,
-                              uint32_t axis_count, const Map **result, Split *split) {
+                              uint32_t axis_count, const Multiples *known, const Map **result, Split *split) {
     Map *to = IR_NEW(job, Map);
     to->rank = arg->rank;
     *result = to;
@@ -198,7 +189,7 @@ ReshapeResult gen_map_reshape(Job *job, const Map *map, const Extents *user, con
         if (gen_poly_is(user->extent[d], 1)) continue;
         Poly step;
         uint32_t home = 0;
-        while (home < arg->rank && !within(job, arg, stride, home, from[d], user->extent[d], &step)) home++;
+        while (home < arg->rank && !within(job, arg, stride, known, home, from[d], user->extent[d], &step)) home++;
         bool gathered = map->gather.is && map->gather.dim == d;
         if (home < arg->rank) {
             add_form(job, &to->dim[home], &map->dim[d], step, axis_count);
@@ -212,8 +203,8 @@ ReshapeResult gen_map_reshape(Job *job, const Map *map, const Extents *user, con
         if (!is_complete(job, &map->dim[d], axes, axis_count, user->extent[d])) return RESHAPE_IMPOSSIBLE;
         for (uint32_t i = 0; i < axis_count; i++) {
             if (!map->dim[d].stride[i].count || gen_poly_is(axes[i], 1)) continue;
-            ReshapeResult placed =
-                place_digit(job, to, arg, stride, i, gen_poly_mul(job, map->dim[d].stride[i], from[d]), axes[i], split);
+            ReshapeResult placed = place_digit(job, to, arg, stride, known, i,
+                                               gen_poly_mul(job, map->dim[d].stride[i], from[d]), axes[i], split);
             if (placed != RESHAPE_DONE) return placed;
         }
     }

@@ -47,9 +47,9 @@ typedef enum ReshapeResult {
     RESHAPE_IMPOSSIBLE /* no split helps */
 } ReshapeResult;
 
-typedef struct Split { /* atom -> extent/low, low */
+typedef struct Split { /* atom -> high, low */
     uint32_t atom;
-    Poly low;
+    Poly high, low;
 } Split;
 
 bool gen_poly_is(Poly a, int64_t value);
@@ -71,9 +71,9 @@ const Map *gen_map_index(Job *job, const Map *map, const Item *items, uint32_t c
                          uint8_t rank);
 /* Where the index tensor of the items is read. */
 const Map *gen_map_gathered(Job *job, const Map *map, const Item *items, uint32_t count, uint8_t rank);
-/* `axes` are the nest's axes' extents; a split names an axis of the nest. */
+/* `axes` are the nest's axes' extents; a split names an axis of the nest. known: of the dims. */
 ReshapeResult gen_map_reshape(Job *job, const Map *map, const Extents *user, const Extents *arg, const Poly *axes,
-                              uint32_t axis_count, const Map **result, Split *split);
+                              uint32_t axis_count, const Multiples *known, const Map **result, Split *split);
 /* sum of forms times strides: an address. */
 Affine gen_map_address(Job *job, const Map *map, const Poly *stride);
 bool gen_map_equal(const Map *a, const Map *b);

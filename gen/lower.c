@@ -274,8 +274,9 @@ static uint32_t read_reshaped(Builder *build, uint32_t id, const Map *map) {
         return add_load(build, input, tensor->dtype, access);
     }
     const Map *own;
-    ReshapeResult result =
-        gen_map_reshape(build->job, map, shape, arg_shape, build->extents, build->nest.axis_count, &own, &build->split);
+    const Multiples known = ir_dim_multiples(build->job, lower->prog->dims.at, lower->prog->dims.count);
+    ReshapeResult result = gen_map_reshape(build->job, map, shape, arg_shape, build->extents, build->nest.axis_count,
+                                           &known, &own, &build->split);
     if (result == RESHAPE_IMPOSSIBLE)
         ir_stop_at(build->job, STATUS_UNAVAILABLE, value->place,
                    "not generated yet: a reshape whose dims do not divide into those of its argument; reshape the "
@@ -517,7 +518,8 @@ static void build_nest(Lower *lower, uint32_t reduce, uint32_t root, uint32_t ou
                        "not generated yet: reshapes that split one loop into more than %d", IR_MAX_AXES);
         uint32_t atom = 0;
         while (build.axis[atom] != build.split.atom) atom++;
-        gen_atoms_split(lower->job, &build.atoms, (Split){.atom = atom, .low = build.split.low});
+        build.split.atom = atom;
+        gen_atoms_split(lower->job, &build.atoms, build.split);
     }
     build.nest.name = ir_format(lower->job, "n%u", lower->prog->nests.count);
     *IR_PUSH(lower->job, &lower->prog->nests) = build.nest;

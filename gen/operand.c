@@ -100,14 +100,9 @@ static Poly derived_dim(Front *front, Poly a, Poly b, Place place) {
 static bool is_whole(Front *front, Poly poly) {
     bool overflow = false;
     const Graph *graph = front->graph;
+    const Multiples known = ir_dim_multiples(front->job, graph->dims.at, graph->dims.count);
     Poly folded = ir_poly_fold(front->job, poly, ir_graph_fixed(front->job, graph), graph->dims.count, &overflow);
-    for (uint32_t t = 0; t < folded.count && !overflow; t++) {
-        int64_t left = folded.terms[t].divisor;
-        for (uint32_t k = 0; k < IR_MAX_DEGREE && folded.terms[t].symbol[k] != IR_NO_SYMBOL; k++)
-            left /= ir_common_factor(left, graph->dims.at[folded.terms[t].symbol[k]].multiple);
-        if (left != 1) return false;
-    }
-    return !overflow;
+    return ir_poly_is_whole(folded, &known) && !overflow;
 }
 
 /* a / b where the dims make it whole: N/2 stays a part of N, so that N - N/2 is N/2; C/G is a dim of its own. */
@@ -115,11 +110,12 @@ static Poly divide(Front *front, Poly a, Poly b, Place place) {
     Poly quotient;
     int64_t content = 0;
     bool overflow = false;
+    const Multiples known = ir_dim_multiples(front->job, front->graph->dims.at, front->graph->dims.count);
     if (b.count == 0) ir_stop_at(front->job, STATUS_REJECTED, place, "a size divides by 0");
-    if (ir_poly_div(front->job, a, b, &quotient)) return quotient;
+    if (ir_poly_div(front->job, a, b, &known, &quotient)) return quotient;
     for (uint32_t t = 0; t < b.count; t++) content = ir_common_factor(b.terms[t].coefficient, content);
     Poly rest = ir_poly_over(front->job, b, content, &overflow);
-    if (!overflow && ir_poly_div(front->job, a, rest, &quotient)) {
+    if (!overflow && ir_poly_div(front->job, a, rest, &known, &quotient)) {
         quotient = ir_poly_over(front->job, quotient, content, &overflow);
         if (!overflow && is_whole(front, quotient)) return quotient;
         refuse_quotient(front, a, b, place);

@@ -420,6 +420,12 @@ int64_t ir_dim_guess(const Dim *dim) {
     return dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : 1024;
 }
 
+Multiples ir_dim_multiples(Job *job, const Dim *dims, uint32_t count) {
+    int64_t *multiples = IR_NEW_ARRAY(job, int64_t, count + (size_t)1);
+    for (uint32_t d = 0; d < count; d++) multiples[d] = dims[d].value >= 0 ? dims[d].value : dims[d].multiple;
+    return (Multiples){multiples, count};
+}
+
 /* ---- disjoint slices ---- */
 
 /* low <= high for every value of the dims? Any dims are at least 0, so a polynomial without negative coefficients is.

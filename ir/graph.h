@@ -164,6 +164,8 @@ uint32_t ir_graph_behind_views(const Graph *graph, uint32_t id);
 uint32_t ir_tensor_find(const Tensor *tensors, uint32_t count, const char *name);
 /* What an extent is taken to be where no launch says: its number, its hint, its max, else 1024. */
 int64_t ir_dim_guess(const Dim *dim);
+/* What each dim, as a symbol of Poly, is a multiple of; a fixed one of its number. */
+Multiples ir_dim_multiples(Job *job, const Dim *dims, uint32_t count);
 /* Structure equal but for places, origins and names of inner values. */
 bool ir_graph_equal(const Graph *a, const Graph *b);
 

@@ -182,19 +182,32 @@ Poly ir_poly_whole(Job *job, Poly a, int64_t *divisor, bool *overflow) {
     return multiply_by_term(job, a, &by, overflow);
 }
 
-/* The quotient is whole wherever a is: it has no fraction, or b is a number that divides a's coefficient, which its
- * divisor, being in lowest terms, then does not share. */
-static bool divide_terms(const Term *a, const Term *b, Term *quotient) {
-    int64_t above, below;
-    if (!degree_of(b) && b->divisor == 1 && a->coefficient % b->coefficient == 0) {
-        *quotient = *a;
-        quotient->coefficient /= b->coefficient;
-        return true;
-    }
-    if (ir_mul_overflows(a->coefficient, b->divisor, &above) || ir_mul_overflows(b->coefficient, a->divisor, &below) ||
-        above % below)
+static bool term_is_whole(const Term *term, const Multiples *known) {
+    int64_t left = term->divisor; /* in lowest terms the coefficient has no part of it */
+    for (uint32_t k = 0; known && k < degree_of(term); k++)
+        if (term->symbol[k] < known->count) left /= ir_common_factor(left, known->at[term->symbol[k]]);
+    return left == 1;
+}
+
+bool ir_poly_is_whole(Poly a, const Multiples *known) {
+    for (uint32_t t = 0; t < a.count; t++)
+        if (!term_is_whole(&a.terms[t], known)) return false;
+    return true;
+}
+
+static bool divide_terms(const Term *a, const Term *b, const Multiples *known, Term *quotient) {
+    *quotient = (Term){0};
+    if (ir_mul_overflows(a->coefficient, b->divisor, &quotient->coefficient) ||
+        ir_mul_overflows(b->coefficient, a->divisor, &quotient->divisor) || quotient->coefficient == INT64_MIN ||
+        quotient->divisor == INT64_MIN)
         return false;
-    *quotient = term_int(above / below);
+    if (quotient->divisor < 0) {
+        quotient->coefficient = -quotient->coefficient;
+        quotient->divisor = -quotient->divisor;
+    }
+    reduce(quotient);
+    if (too_large(quotient->coefficient) || too_large(quotient->divisor)) return false;
+    memset(quotient->symbol, 0xff, sizeof quotient->symbol);
     uint32_t j = 0, k = 0;
     for (uint32_t i = 0; i < degree_of(a); i++) {
         if (j < IR_MAX_DEGREE && b->symbol[j] == a->symbol[i]) {
@@ -203,17 +216,17 @@ static bool divide_terms(const Term *a, const Term *b, Term *quotient) {
             quotient->symbol[k++] = a->symbol[i];
         }
     }
-    return j == degree_of(b);
+    return j == degree_of(b) && term_is_whole(quotient, known);
 }
 
-bool ir_poly_div(Job *job, Poly a, Poly b, Poly *quotient) {
+bool ir_poly_div(Job *job, Poly a, Poly b, const Multiples *known, Poly *quotient) {
     *quotient = (Poly){0, NULL};
     if (!b.count) return false;
     bool overflow = false;
     uint32_t steps = 0;
     while (a.count) {
         Term term;
-        if (++steps > MAX_TERMS || !divide_terms(&a.terms[0], &b.terms[0], &term)) return false;
+        if (++steps > MAX_TERMS || !divide_terms(&a.terms[0], &b.terms[0], known, &term)) return false;
         Poly part = multiply_by_term(job, b, &term, &overflow);
         if (overflow) return false;
         a = ir_poly_sub(job, a, part, &overflow);

@@ -24,6 +24,12 @@ typedef struct Poly {
     const Term *terms;
 } Poly;
 
+/* Symbol s is a multiple of at[s]; those from count on may be anything. */
+typedef struct Multiples {
+    const int64_t *at;
+    uint32_t count;
+} Multiples;
+
 /* The greatest that divides both: positive, 1 where both are 0. */
 int64_t ir_common_factor(int64_t a, int64_t b);
 
@@ -37,8 +43,10 @@ Poly ir_poly_mul(Job *job, Poly a, Poly b, bool *overflow);
 Poly ir_poly_over(Job *job, Poly a, int64_t divisor, bool *overflow);
 /* divisor times the polynomial, without fractions: the least divisor that does it. */
 Poly ir_poly_whole(Job *job, Poly a, int64_t *divisor, bool *overflow);
-/* Exact division by polynomial long division; false where it leaves a remainder or a quotient with fractions. */
-bool ir_poly_div(Job *job, Poly a, Poly b, Poly *quotient);
+/* Exact division by polynomial long division; false where it leaves a remainder or a quotient that may be no whole
+ * number for some sizes. known: NULL where nothing is. */
+bool ir_poly_div(Job *job, Poly a, Poly b, const Multiples *known, Poly *quotient);
+bool ir_poly_is_whole(Poly a, const Multiples *known); /* every term is, for all sizes */
 bool ir_poly_equal(Poly a, Poly b);
 bool ir_poly_is_int(Poly a, int64_t *value); /* a constant? */
 int ir_poly_compare(Poly a, Poly b);         /* a total order, the same every run */

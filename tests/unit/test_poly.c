@@ -54,11 +54,12 @@ static void laws(Job *job, void *state) {
         assert_int_equal(ir_poly_compare(a, b) == 0, ir_poly_equal(a, b));
         Poly quotient;
         if (b.count) {
-            assert_true(ir_poly_div(job, product, b, &quotient));
+            assert_true(ir_poly_div(job, product, b, NULL, &quotient));
             assert_true(ir_poly_equal(quotient, a));
         }
         if (b.count && !ir_poly_is_int(b, NULL)) {
-            assert_false(ir_poly_div(job, ir_poly_add(job, product, ir_poly_int(job, 1), &overflow), b, &quotient));
+            assert_false(
+                ir_poly_div(job, ir_poly_add(job, product, ir_poly_int(job, 1), &overflow), b, NULL, &quotient));
         }
         int64_t some[SYMBOLS] = {dims[0], -1, dims[2], -1};
         Poly folded = ir_poly_fold(job, product, some, SYMBOLS, &overflow);
@@ -163,18 +164,25 @@ static void overflows(Job *job, void *state) {
     assert_true(ir_poly_eval(ir_poly_symbol(job, IR_POLY_PART), dims, SYMBOLS, parts, 1, &value));
     assert_int_equal(value, 7);
     Poly quotient;
-    assert_false(ir_poly_div(job, n, ir_poly_int(job, 0), &quotient));
-    assert_false(ir_poly_div(job, n, ir_poly_int(job, 2), &quotient));
-    /* what is whole stays so: 3*N/4 over 3, 1 and -1, not over 2 */
+    assert_false(ir_poly_div(job, n, ir_poly_int(job, 0), NULL, &quotient));
+    assert_false(ir_poly_div(job, n, ir_poly_int(job, 2), NULL, &quotient));
+    /* of a multiple of 8 there are eighths, and no sixteenths */
+    static const int64_t by[] = {3, 1, -1, 2, -6};
+    const int64_t multiple[SYMBOLS] = {1, 8, 1, 1};
+    const Multiples known = {multiple, SYMBOLS};
     overflow = false;
     const Poly quarters = ir_poly_over(job, ir_poly_mul(job, n, ir_poly_int(job, 3), &overflow), 4, &overflow);
-    static const int64_t by[] = {3, 1, -1};
-    for (int k = 0; k < 3; k++) {
-        assert_true(ir_poly_div(job, quarters, ir_poly_int(job, by[k]), &quotient));
+    for (int k = 0; k < 5; k++) {
+        assert_true(ir_poly_div(job, quarters, ir_poly_int(job, by[k]), &known, &quotient));
+        assert_true(ir_poly_is_whole(quotient, &known) && !ir_poly_is_whole(quotient, NULL));
         assert_true(ir_poly_equal(ir_poly_mul(job, quotient, ir_poly_int(job, by[k]), &overflow), quarters));
+        assert_false(ir_poly_div(job, quarters, ir_poly_int(job, by[k]), NULL, &quotient));
     }
-    assert_false(ir_poly_div(job, quarters, ir_poly_int(job, 2), &quotient));
-    assert_false(overflow);
+    assert_false(ir_poly_div(job, quarters, ir_poly_int(job, 4), &known, &quotient));
+    assert_true(ir_poly_div(job, n, ir_poly_over(job, n, 4, &overflow), NULL, &quotient));
+    assert_true(ir_poly_equal(quotient, ir_poly_int(job, 4)) && !overflow);
+    assert_false(ir_poly_div(job, n, quarters, NULL, &quotient)); /* 4/3 */
+    assert_false(ir_poly_div(job, ir_poly_mul(job, n, n, &overflow), quarters, NULL, &quotient));
 }
 
 typedef struct Fixture {
