@@ -289,6 +289,7 @@ void gen_explain(Text *text, const Unit *unit, bool json) {
     gen_tell_open(&tell, "kernels", true);
     for (uint32_t s = 0; s < unit->plan->steps.count; s++) gen_explain_kernel(&e, s);
     gen_tell_close(&tell, true);
+    tell_reports(&e, "lower", "stores");
     tell_reports(&e, "partial", "splits");
     tell_reports(&e, "reorder", "loops");
     tell_reports(&e, "fuse", "fusions");

@@ -35,6 +35,7 @@ typedef struct Lower {
     uint32_t *input_buf, *output_buf, *scalar_buf;
     IR_LIST(Slot) slots; /* slices only */
     bool *emitted;       /* of graph->values: its nest is there: a reduction's or a stored value's */
+    uint32_t must_store; /* a value that is read in an order in which it cannot be computed; IR_NONE: none was met */
 } Lower;
 
 /* A polynomial over the Graph's dims, fixed ones folded, over those of Prog. */

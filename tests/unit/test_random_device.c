@@ -112,12 +112,7 @@ static void generate(Job *job, void *state) {
 
 /* Whether generating may end so: in-place outputs are drawn without regard to what else reads the input. */
 static bool rightly_refused(Trial *trial, const char *report) {
-    static const char unavailable[] = "not generated yet: ", impossible[] = ": ";
-    const char *found = strstr(report, unavailable);
-    if (trial->status == STATUS_UNAVAILABLE && found) {
-        count_reason(trial->run, "not generated yet", found + strlen(unavailable));
-        return true;
-    }
+    static const char impossible[] = ": ";
     if (trial->status == STATUS_REJECTED && (strstr(report, "in place") || strstr(report, "overwr"))) {
         count_reason(trial->run, "refused", "an output in place of what is read later");
         return true;
@@ -128,7 +123,7 @@ static bool rightly_refused(Trial *trial, const char *report) {
         return true;
     }
     if (trial->status != STATUS_NOT_COMPILED || !trial->set_count || !strstr(report, "kernel ")) return false;
-    found = strstr(strstr(report, "kernel "), impossible);
+    const char *found = strstr(strstr(report, "kernel "), impossible);
     if (!found || !found[strlen(impossible)]) return false;
     count_reason(trial->run, "knob", found + strlen(impossible));
     return true;
