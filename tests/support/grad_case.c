@@ -163,6 +163,15 @@ static void compare_difference(Comparing *comparing, uint32_t input, uint64_t el
         fail(comparing, "differences", name, element, got, difference.number, allowed);
 }
 
+/* Whether L has a derivative there at all: not where a deviation is 0, whose root has none. */
+static bool has_derivative(Comparing *comparing, uint32_t input, uint64_t element) {
+    const Difference difference =
+        ir_difference(comparing->job, &comparing->weighted, comparing->centre, input, element, NULL);
+    comparing->found.differed++;
+    comparing->found.unsure += !difference.sure;
+    return difference.sure;
+}
+
 static void compare_gradient(Comparing *comparing, uint32_t output, const Expected *gradient, uint64_t differences,
                              Random *random) {
     const uint32_t input = gen_exact_input(comparing->job, comparing->exact, comparing->exact->backward, output);
@@ -179,8 +188,9 @@ static void compare_gradient(Comparing *comparing, uint32_t output, const Expect
         const double bound = met ? fmin(gradient->bound[i], most) : gradient->bound[i];
         const double allowed = bound + 0x1p-53 * (double)size;
         comparing->found.elements++;
-        if (!((double)fabsl(got - expected) <= allowed))
-            fail(comparing, "dual numbers", name, i, got, (double)expected, allowed);
+        const bool off = !((double)fabsl(got - expected) <= allowed);
+        if (off && met && !has_derivative(comparing, input, i)) continue;
+        if (off) fail(comparing, "dual numbers", name, i, got, (double)expected, allowed);
         if (gradient->count <= differences || random_below(random, (uint32_t)gradient->count) < differences)
             compare_difference(comparing, input, i, name, got, bound);
     }
