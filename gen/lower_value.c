@@ -192,12 +192,17 @@ static uint32_t add_reduce(Builder *build, uint32_t id) {
     return ir_nest_add(build->job, &build->nest, &stmt);
 }
 
+/* The nest of another reduction computes it. */
+static bool is_carried(const Builder *build, uint32_t id) {
+    const uint32_t carrier = build->lower->values[id].carrier;
+    return carrier != IR_NONE && carrier != build->reduce && !gen_is_view(&build->lower->graph->values.at[id]);
+}
+
 /* Where a value lies that the nests before this one computed, or IR_NONE. */
 static uint32_t tmp_of(const Builder *build, uint32_t id) {
     const Carried *own = &build->lower->values[id];
-    const bool view = gen_is_view(&build->lower->graph->values.at[id]);
-    if (own->carrier != IR_NONE && own->carrier != build->reduce && !view) return own->tmp;
-    return own->stored ? own->tmp : IR_NONE; /* its own nest computes it, and so do those that come before that */
+    /* a stored one its own nest computes, and so do those that come before that */
+    return is_carried(build, id) || own->stored ? own->tmp : IR_NONE;
 }
 
 /* No nest can compute a value in the order in which this one reads it: one of its own is to store it first. */
@@ -280,9 +285,7 @@ static uint32_t read_indexed(Builder *build, uint32_t id, const Map *map) {
 static uint32_t compute(Builder *build, uint32_t id, const Map *map) {
     Lower *lower = build->lower;
     const Value *value = &lower->graph->values.at[id];
-    const uint32_t carrier = lower->values[id].carrier;
-    const bool carried = carrier != IR_NONE && carrier != build->reduce && !gen_is_view(value);
-    if (carried || tmp_of(build, id) != IR_NONE) return load_tmp(build, id, map);
+    if (is_carried(build, id) || tmp_of(build, id) != IR_NONE) return load_tmp(build, id, map);
     double number;
     switch (value->op) {
     case OP_INPUT: return load_tensor(build, id, map, NULL, 0);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gen/exact.h"
 #include "gen/tell.h"
 #include "ir/difference.h"
 
@@ -54,10 +55,8 @@ static uint32_t output_of(const RtProgram *program, const char *name) {
 static void set_dims(Job *job, GradRun *run, Side *side) {
     const RtProgram *to = side->program->tables, *from = run->forward->tables;
     side->any = IR_NEW_ARRAY(job, int64_t, to->any_count + (size_t)1);
-    for (uint32_t i = 0; i < to->any_count; i++)
-        for (uint32_t k = 0; k < from->graph->dims.count; k++)
-            if (!strcmp(to->graph->dims.at[to->any[i]].name, from->graph->dims.at[k].name))
-                side->any[i] = run->given.graph_dims[k];
+    const int64_t *dims = gen_exact_dims(job, to->graph, from->graph, run->given.graph_dims);
+    for (uint32_t i = 0; i < to->any_count; i++) side->any[i] = dims[to->any[i]];
     const Graph *graph = to->graph, *forward = from->graph;
     side->scalars = IR_NEW_ARRAY(job, ng_scalar, graph->scalars.count + (size_t)1);
     for (uint32_t i = 0; i < graph->scalars.count; i++)
