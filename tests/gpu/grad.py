@@ -60,6 +60,12 @@ def read_tensors(path):
 HALF = 2.0**-24  # half an ulp of an f32, as a share of it at most
 
 
+def ulp(value, dtype):
+    bits = {torch.bfloat16: 8, torch.float32: 24}[dtype]
+    exponent = torch.frexp(value)[1]  # value = m * 2**exponent, m in [0.5, 1)
+    return torch.ldexp(torch.ones_like(value), torch.clamp(exponent - bits, min=-126 - bits + 1))
+
+
 class Approx:
     def __init__(self, value, error=0.0):
         self.value = value
@@ -68,8 +74,8 @@ class Approx:
     def rounded(value, error, ulps=0.5):  # ulps of the operation's result: columns of ir/ops.def
         return Approx(value, error + ulps * 2 * HALF * (value.abs() + error))
 
-    def stored(self):  # as bf16, 8 bits
-        return Approx(self.value, self.error + 2.0**-9 * (self.value.abs() + self.error))
+    def stored(self):  # as bf16: half an ulp of the largest that it may be
+        return Approx(self.value, self.error + 0.5 * ulp(self.value.abs() + self.error, torch.bfloat16))
 
     def of(other, like):  # a number is rounded to f32
         return other if isinstance(other, Approx) else Approx.rounded(torch.full_like(like.value, other), 0.0)
@@ -117,6 +123,20 @@ class Approx:
     def over(self, other):
         low = other.value.abs() - other.error
         return Approx.rounded(self.value / other.value, (self.error + (self.value / other.value).abs() * other.error) / low)
+
+
+def check_bounds(source):
+    """Each bound of one rounding against the rounding itself, of numbers just above and below powers of 2 too."""
+    draw = lambda: torch.ldexp(1 + torch.rand(4096, generator=source, dtype=torch.float64).pow(8), torch.randint(-8, 4, (4096,), generator=source))
+    a, b = draw().float(), draw().float()
+    x, y = Approx(a.double()), Approx(b.double())
+    cases = {"stored": (a.bfloat16(), x.stored()), "+": (a + b, x + y), "-": (a - b, x - y), "*": (a * b, x * y), "/": (a / b, x.over(y)),
+             "rsqrt": (a.rsqrt(), x.rsqrt()), "exp": (a.exp(), x.exp()), "erf": (torch.erf(a), x.erf()),
+             "sigmoid": (torch.sigmoid(a), x.sigmoid()), "sum": (a.sum(0, keepdim=True), x.sum(0))}
+    for name, (got, bound) in cases.items():
+        off = (got.double() - bound.value).abs()
+        if not (off <= bound.error).all():
+            raise SystemExit(f"the bound of {name} is too small: {(off / bound.error).nan_to_num(0).max().item():.3f} of it happens")
 
 
 # ---- the graphs: text, PyTorch's form, and the gradients' bounds ----
@@ -243,12 +263,6 @@ def by_torch(function, inputs, d_out, dtype):
     return {k: v.double() for k, v in found.items()}
 
 
-def ulp(value, dtype):
-    bits = {torch.bfloat16: 8, torch.float32: 24}[dtype]
-    exponent = torch.frexp(value)[1]  # value = m * 2**exponent, m in [0.5, 1)
-    return torch.ldexp(torch.ones_like(value), torch.clamp(exponent - bits, min=-126 - bits + 1))
-
-
 def deviation(values):
     return values.square().mean().sqrt().item()
 
@@ -301,6 +315,7 @@ def main():
     options = parser.parse_args()
     device = torch.device("cuda" if options.device.startswith("cuda") else "cpu")
     source = torch.Generator().manual_seed(options.seed)
+    check_bounds(torch.Generator().manual_seed(options.seed))
     print(f"# {options.rows} x {options.columns} in bf16 on {options.device}, PyTorch {torch.__version__}, seed {options.seed}")
     print("# error against f64: its worst share of what is allowed, its deviation over the values'; the same of PyTorch in bf16")
     print(f"# {'graph':16} {'tensor':8} {'elements':>8} {'failed':>7} {'worst':>9} {'normgen':>10} {'PyTorch':>10} {'worst':>9}")
