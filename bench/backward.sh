@@ -36,6 +36,7 @@ for graph in add_rms_norm_bwd softmax_bwd layer_norm_gelu_bwd rms_norm_shared_bw
 done
 measure ada_ln_bwd 128x256x1152 -D B=128 -D S=256 -D N=1152
 measure ada_ln_bwd 1x32768x1152 -D B=1 -D S=32768 -D N=1152
+# flat shapes (pytorch#185534)
 measure rms_norm_bwd 8192x8192 -D M=8192 -D N=8192
 measure rms_norm_bwd 4096x16384 -D M=4096 -D N=16384
 measure rms_norm_bwd 2048x8192 -D M=2048 -D N=8192 --set=mixed_rows=1

@@ -16,6 +16,7 @@ const Graph *gen_exact_graph(Job *job, const Graph *graph) { return expand(job, 
 
 Exact *gen_exact(Job *job, const Graph *graph, const GradOptions *options) {
     Exact *exact = IR_NEW(job, Exact);
+    exact->options = options;
     const Graph *wide = ir_graph_widen(job, graph);
     exact->grad = gen_grad(job, wide, options);
     exact->graph = expand(job, wide);
@@ -84,7 +85,7 @@ static View find_view(Job *job, const Exact *exact, const EvalInput *forward, co
     if (found != IR_NONE) return given->input->inputs[found];
     found = ir_tensor_find(exact->forward->outputs.at, exact->forward->outputs.count, name);
     if (found != IR_NONE) return saved_view(job, exact, forward, found);
-    const char *owner = gen_gradient_owner(name);
+    const char *owner = gen_gradient_owner(exact->options, name);
     IR_REQUIRE(job, owner);
     found = ir_tensor_find(graph->outputs.at, graph->outputs.count, owner);
     IR_REQUIRE(job, found != IR_NONE && given->weight[found]);
@@ -127,7 +128,7 @@ const Expected *gen_exact_saved(Job *job, const Exact *exact, const ExactInput *
 }
 
 uint32_t gen_exact_input(Job *job, const Exact *exact, const Graph *backward, uint32_t output) {
-    const char *owner = gen_gradient_owner(backward->outputs.at[output].name);
+    const char *owner = gen_gradient_owner(exact->options, backward->outputs.at[output].name);
     IR_REQUIRE(job, owner);
     const uint32_t input = ir_tensor_find(exact->graph->inputs.at, exact->graph->inputs.count, owner);
     IR_REQUIRE(job, input != IR_NONE);

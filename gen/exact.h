@@ -7,6 +7,7 @@
 #include "ir/eval.h"
 
 typedef struct Exact {
+    const GradOptions *options; /* of the gradients */
     const Graph *graph;    /* the forward graph in f64, expanded; inputs, outputs and scalars as in the file */
     const Graph *forward;  /* the same, extended by what is saved */
     const Graph *backward; /* made of the graph in f64 */

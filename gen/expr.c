@@ -361,18 +361,22 @@ Ast *gen_read_definition(Job *job, const char *text, Ast **head) {
     return body;
 }
 
+bool gen_is_name(const char *name, size_t count) {
+    bool good = count > 0;
+    for (size_t i = 0; i < count; i++) {
+        const char c = name[i];
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        good = good && (letter || (i > 0 && c >= '0' && c <= '9'));
+    }
+    return good;
+}
+
 void gen_check_name(Job *job, const char *name, size_t count, Place place, const char *what) {
     static const char *const words[] = {"inf", "nan", "True", "False", "None"};
     if (count > GEN_MAX_NAME)
         ir_stop_at(job, STATUS_REJECTED, place, "a name has at most %d characters; this one has %zu", GEN_MAX_NAME,
                    count);
-    bool good = count > 0;
-    for (size_t i = 0; i < count; i++) {
-        char c = name[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        good = good && (letter || (i > 0 && c >= '0' && c <= '9'));
-    }
-    if (!good)
+    if (!gen_is_name(name, count))
         ir_stop_at(job, STATUS_REJECTED, place, "'%s' is not %s: letters, digits and _, no digit first", name, what);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i]) == 0)

@@ -72,19 +72,28 @@ static void take_names(Joint *joint) {
         if (from->values.at[i].name) *IR_PUSH(joint->job, &joint->taken) = from->values.at[i].name;
 }
 
-const char *gen_gradient_owner(const char *name) {
-    const size_t count = strlen(GEN_GRADIENT);
-    return strncmp(name, GEN_GRADIENT, count) != 0 ? NULL : name + count;
+const char *gen_gradient_prefix(const GradOptions *options) { return options->prefix ? options->prefix : GEN_GRADIENT; }
+
+const char *gen_gradient_name(Job *job, const GradOptions *options, const char *of) {
+    return ir_format(job, "%s%s", gen_gradient_prefix(options), of);
+}
+
+const char *gen_gradient_owner(const GradOptions *options, const char *name) {
+    const char *prefix = gen_gradient_prefix(options);
+    const size_t count = strlen(prefix);
+    return strncmp(name, prefix, count) != 0 ? NULL : name + count;
 }
 
 static const char *gradient_name(Joint *joint, const char *of, Place place) {
-    const char *name = ir_format(joint->job, GEN_GRADIENT "%s", of);
+    const char *name = gen_gradient_name(joint->job, joint->options, of);
     if (strlen(name) > GEN_MAX_NAME)
         ir_stop_at(joint->job, STATUS_REJECTED, place,
                    "the gradient of '%s' would have a name of more than %d characters", of, GEN_MAX_NAME);
     if (is_taken(joint, name))
-        ir_stop_at(joint->job, STATUS_REJECTED, place, "the gradient of '%s' is called %s, and the graph has that name",
-                   of, name);
+        ir_stop_at(
+            joint->job, STATUS_REJECTED, place,
+            "the gradient of '%s' is called %s, and the graph has that name (another --prefix gives other names)", of,
+            name);
     *IR_PUSH(joint->job, &joint->taken) = name;
     return name;
 }
@@ -241,7 +250,7 @@ static void go_back(Joint *joint, const bool *taken) {
         const Value value = joint->graph->values.at[id];
         joint->place = value.place;
         joint->owner = value.name;
-        const char *name = value.name ? ir_format(joint->job, GEN_GRADIENT "%s", value.name) : NULL;
+        const char *name = value.name ? gen_gradient_name(joint->job, joint->options, value.name) : NULL;
         if (name && value.op != OP_INPUT && !is_taken(joint, name))
             gen_grad_name(joint, joint->gradient[id], NULL, name);
         if (!gen_grad_of_composite(joint, id, joint->gradient[id])) gen_grad_of_op(joint, id, joint->gradient[id]);
@@ -299,7 +308,7 @@ static void simplify(Joint *joint) {
 }
 
 Grad *gen_grad(Job *job, const Graph *graph, const GradOptions *options) {
-    Joint joint = {.job = job, .from = graph};
+    Joint joint = {.job = job, .options = options, .from = graph};
     joint.graph = ir_graph_create(job, graph->name);
     for (uint32_t i = 0; i < graph->dims.count; i++) *IR_PUSH(job, &joint.graph->dims) = graph->dims.at[i];
     for (uint32_t i = 0; i < graph->inputs.count; i++) *IR_PUSH(job, &joint.graph->inputs) = graph->inputs.at[i];
@@ -316,7 +325,7 @@ Grad *gen_grad(Job *job, const Graph *graph, const GradOptions *options) {
     grad->from = graph;
     gen_grad_list_autograd(&joint, grad);
     simplify(&joint);
-    const Cut cut = gen_grad_cut(&joint, options);
+    const Cut cut = gen_grad_cut(&joint);
     gen_grad_make_graphs(&joint, &cut, grad);
     return grad;
 }

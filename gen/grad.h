@@ -1,17 +1,13 @@
 /* The backward graph of a forward one, and the forward one extended by what it must save (gen/grad.c).
  *
  * In: a Graph as parse makes it. Out: two Graphs of the same kind, to be written as graph files. Gradients are named
- * d_NAME: of an output they are inputs of the backward graph, of an input they are its outputs; both keep the dtype of
- * what they belong to. */
+ * d_NAME, or with another prefix where the forward graph holds gradients already: of an output they are inputs of the
+ * backward graph, of an input they are its outputs; both keep the dtype of what they belong to. */
 #ifndef GEN_GRAD_H
 #define GEN_GRAD_H
 
 #include "gen/gen.h"
 #include "ir/graph_write.h"
-
-#define GEN_GRADIENT "d_" /* before the name of what it is the gradient of */
-/* What follows it; NULL: the name is no gradient's. */
-const char *gen_gradient_owner(const char *name);
 
 typedef struct Names {
     const char *const *at;
@@ -19,11 +15,20 @@ typedef struct Names {
 } Names;
 
 typedef struct GradOptions {
-    Names wrt;       /* inputs whose gradients are wanted; none: every float input that a float output depends on */
-    Names of;        /* outputs whose gradients come in; none: every float output */
-    Names save;      /* nodes that the forward graph stores for the backward one */
-    Names recompute; /* nodes that the backward graph computes again */
+    Names wrt;          /* inputs whose gradients are wanted; none: every float input that a float output depends on */
+    Names of;           /* outputs whose gradients come in; none: every float output */
+    Names save;         /* nodes that the forward graph stores for the backward one */
+    Names recompute;    /* nodes that the backward graph computes again */
+    bool recompute_all; /* it computes all again but what is to be saved and which elements are the largest of a row */
+    const char *prefix; /* of gradients' names, before the name of what they belong to; NULL: GEN_GRADIENT */
 } GradOptions;
+
+#define GEN_GRADIENT "d_"
+
+const char *gen_gradient_prefix(const GradOptions *options);
+const char *gen_gradient_name(Job *job, const GradOptions *options, const char *of);
+/* What follows the prefix; NULL: the name is no gradient's. */
+const char *gen_gradient_owner(const GradOptions *options, const char *name);
 
 typedef enum GradSource {
     GRAD_INPUT,  /* an input of the forward graph, read again */

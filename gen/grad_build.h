@@ -30,6 +30,7 @@ typedef struct EqualPart {
 
 typedef struct Joint {
     Job *job;
+    const GradOptions *options;
     const Graph *from;
     Front front; /* builds in `graph`, a composite by gen_grad_put_call */
     Graph *graph;
@@ -127,7 +128,7 @@ typedef struct Cut {
     bool *read;           /* the backward graph has it as an input */
     bool *needed;         /* the backward graph has it at all */
 } Cut;
-Cut gen_grad_cut(Joint *joint, const GradOptions *options); /* gives what is to be saved a name */
+Cut gen_grad_cut(Joint *joint); /* gives what is to be saved a name */
 /* The forward output that holds a value, of several the one of the widest dtype; IR_NONE: none. */
 uint32_t gen_grad_output_with(const Joint *joint, uint32_t id);
 /* The output that may be written over an input of the forward graph, or IR_NONE. */

@@ -20,6 +20,10 @@ bool gen_grad_has_word(const char *text, const char *word) {
     return false;
 }
 
+static const GradOptions in_lines = {.prefix = "d_"}; /* of ir/composites.def */
+
+bool gen_grad_is_result(const Statement *statement) { return gen_gradient_owner(&in_lines, statement->name) != NULL; }
+
 Statements gen_grad_read_line(Job *job, uint32_t line) {
     Statements all = {0};
     const char *text = gen_composite_derivative(line);
@@ -33,7 +37,7 @@ Statements gen_grad_read_line(Job *job, uint32_t line) {
         statement->needs_gradient = gen_grad_has_word(statement->text, "d");
         for (uint32_t i = 0; i + 1 < all.count; i++)
             statement->needs_gradient |= all.at[i].needs_gradient && gen_grad_has_word(statement->text, all.at[i].name);
-        if (gen_gradient_owner(statement->name) != NULL) statement->needs_gradient = true;
+        statement->needs_gradient |= gen_grad_is_result(statement);
         all.gives_value |= !strcmp(statement->name, "y");
         text = colon + count;
         text += strspn(text, "; ");
@@ -43,10 +47,8 @@ Statements gen_grad_read_line(Job *job, uint32_t line) {
     return all;
 }
 
-bool gen_grad_is_result(const Statement *statement) { return gen_gradient_owner(statement->name) != NULL; }
-
 static const char *gradient_of(Joint *joint, const Statements *all, const char *param) {
-    const char *name = ir_format(joint->job, GEN_GRADIENT "%s", param);
+    const char *name = gen_gradient_name(joint->job, &in_lines, param);
     for (uint32_t i = 0; i < all->count; i++)
         if (!strcmp(all->at[i].name, name)) return all->at[i].text;
     return NULL;

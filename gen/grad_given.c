@@ -10,6 +10,7 @@ typedef struct Given {
     Job *job;
     const Graph *forward, *backward;
     const int64_t *dims, *backward_dims;
+    const GradOptions *options;
 } Given;
 
 static uint32_t find_dim(const Graph *graph, const char *name) {
@@ -82,8 +83,8 @@ static void check_gradient(const Given *given, const Tensor *tensor, const Tenso
 }
 
 /* The tensor whose gradient has this name, or IR_NONE. */
-static uint32_t find_owner(const Tensor *tensors, uint32_t count, const char *name) {
-    const char *owner = gen_gradient_owner(name);
+static uint32_t find_owner(const Given *given, const Tensor *tensors, uint32_t count, const char *name) {
+    const char *owner = gen_gradient_owner(given->options, name);
     return owner ? ir_tensor_find(tensors, count, owner) : IR_NONE;
 }
 
@@ -101,7 +102,7 @@ static _Noreturn void refuse_input(const Given *given, const Tensor *input) {
     for (uint32_t i = 0; i < from->inputs.count; i++) *IR_PUSH(given->job, &names) = from->inputs.at[i].name;
     for (uint32_t i = 0; i < from->outputs.count; i++) {
         *IR_PUSH(given->job, &names) = from->outputs.at[i].name;
-        *IR_PUSH(given->job, &names) = ir_format(given->job, GEN_GRADIENT "%s", from->outputs.at[i].name);
+        *IR_PUSH(given->job, &names) = gen_gradient_name(given->job, given->options, from->outputs.at[i].name);
     }
     const char *near = ir_near_miss(given->job, input->name, names.at, names.count);
     ir_stop_at(given->job, STATUS_REJECTED, input->place,
@@ -125,7 +126,7 @@ static Names check_inputs(const Given *given) {
         const Tensor *tensor = &given->backward->inputs.at[i];
         const uint32_t input = ir_tensor_find(from->inputs.at, from->inputs.count, tensor->name);
         const uint32_t output = ir_tensor_find(from->outputs.at, from->outputs.count, tensor->name);
-        const uint32_t owner = find_owner(from->outputs.at, from->outputs.count, tensor->name);
+        const uint32_t owner = find_owner(given, from->outputs.at, from->outputs.count, tensor->name);
         if (input != IR_NONE || output != IR_NONE) {
             const Tensor *other = input != IR_NONE ? &from->inputs.at[input] : &from->outputs.at[output];
             check_dtype(given, tensor, other);
@@ -141,7 +142,8 @@ static Names check_inputs(const Given *given) {
     if (!of.count) {
         Text names = ir_text(given->job);
         for (uint32_t o = 0; o < from->outputs.count; o++)
-            ir_text_format(&names, "%s" GEN_GRADIENT "%s", o ? ", " : "", from->outputs.at[o].name);
+            ir_text_format(&names, "%s%s", o ? ", " : "",
+                           gen_gradient_name(given->job, given->options, from->outputs.at[o].name));
         ir_stop_at(given->job, STATUS_REJECTED, (Place){0, 0},
                    "the backward graph takes no gradient of an output of the forward one, as %s",
                    ir_text_string(&names));
@@ -154,12 +156,11 @@ static Names check_outputs(const Given *given) {
     IR_LIST(const char *) wrt = {0};
     for (uint32_t o = 0; o < given->backward->outputs.count; o++) {
         const Tensor *tensor = &given->backward->outputs.at[o];
-        const uint32_t input = find_owner(from->inputs.at, from->inputs.count, tensor->name);
+        const uint32_t input = find_owner(given, from->inputs.at, from->inputs.count, tensor->name);
         if (input == IR_NONE)
             ir_stop_at(given->job, STATUS_REJECTED, tensor->place,
-                       "'%s' is not the gradient of an input of the forward graph, whose name would be " GEN_GRADIENT
-                       "INPUT",
-                       tensor->name);
+                       "'%s' is not the gradient of an input of the forward graph, whose name would be %s",
+                       tensor->name, gen_gradient_name(given->job, given->options, "INPUT"));
         check_gradient(given, tensor, &from->inputs.at[input], "the input");
         *IR_PUSH(given->job, &wrt) = from->inputs.at[input].name;
     }
@@ -167,11 +168,12 @@ static Names check_outputs(const Given *given) {
 }
 
 Grad *gen_grad_given(Job *job, const Graph *graph, const Graph *backward, const int64_t *dims, GradOptions *options) {
-    Given given = {.job = job, .forward = graph, .backward = backward, .dims = dims};
+    Given given = {.job = job, .forward = graph, .backward = backward, .dims = dims, .options = options};
     check_dims(&given);
     check_scalars(&given);
     given.backward_dims = gen_exact_dims(job, backward, graph, dims);
-    *options = (GradOptions){.of = check_inputs(&given), .wrt = check_outputs(&given)};
+    options->of = check_inputs(&given);
+    options->wrt = check_outputs(&given);
     Grad *grad = IR_NEW(job, Grad);
     *grad = (Grad){.from = graph, .backward = backward, .forward = graph};
     return grad;

@@ -255,6 +255,15 @@ static void spread_again(const Joint *joint, bool *again) {
     }
 }
 
+/* Without masks of the largest elements: they are the same wherever derivatives are taken. */
+static void mark_everything(const Network *network) {
+    for (uint32_t i = 0; i < network->graph->values.count; i++) {
+        const Value *value = &network->graph->values.at[i];
+        const bool given = value->op == OP_INPUT || value->op == OP_SCALAR;
+        network->again[i] |= !given && !network->backward[i] && !is_found_once(network->graph, value);
+    }
+}
+
 static const bool *find_backward(const Joint *joint) {
     const Graph *graph = joint->graph;
     bool *backward = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
@@ -351,8 +360,9 @@ static void name_saved(Joint *joint, const Cut *cut) {
             gen_grad_name(joint, i, NULL, word_for(joint->job, joint->graph, i));
 }
 
-Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
+Cut gen_grad_cut(Joint *joint) {
     Job *job = joint->job;
+    const GradOptions *options = joint->options;
     const uint32_t count = joint->graph->values.count;
     Network network = {.job = job, .joint = joint, .graph = joint->graph, .from = joint->from};
     Cut cut;
@@ -363,10 +373,12 @@ Cut gen_grad_cut(Joint *joint, const GradOptions *options) {
     network.stored = IR_NEW_ARRAY(job, bool, count + 1);
     bool is_cut = least_cut(joint, &network, &cut);
     if (is_cut) name_saved(joint, &cut);
-    if (options->save.count || options->recompute.count) { /* which may use the names that it gave */
+    if (options->save.count || options->recompute.count ||
+        options->recompute_all) { /* which may use the names that it gave */
         mark_named(joint, &options->save, "save", network.backward, network.stored);
         mark_named(joint, &options->recompute, "recompute", network.backward, network.again);
         spread_again(joint, network.again);
+        if (options->recompute_all) mark_everything(&network);
         is_cut = least_cut(joint, &network, &cut);
         if (is_cut) name_saved(joint, &cut);
     }

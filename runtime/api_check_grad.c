@@ -241,12 +241,12 @@ static double *numbers_of(Job *job, const Side *side, uint32_t tensor) {
     return numbers;
 }
 
-static const double **weights_of(Job *job, const GradRun *run) {
+static const double **weights_of(Job *job, const GradRun *run, const GradOptions *options) {
     const Graph *graph = run->forward->tables->graph;
     const double **weights = (const double **)ir_alloc_array(job, graph->outputs.count + (size_t)1, sizeof *weights);
     for (uint32_t o = 0; o < graph->outputs.count; o++) {
         const uint32_t t =
-            input_of(run->sides[1].program->tables, ir_format(job, GEN_GRADIENT "%s", graph->outputs.at[o].name));
+            input_of(run->sides[1].program->tables, gen_gradient_name(job, options, graph->outputs.at[o].name));
         if (t != IR_NONE) weights[o] = numbers_of(job, &run->sides[1], t);
     }
     return weights;
@@ -267,7 +267,7 @@ static bool check_gradients(Job *job, GradRun *run, const Graph *graph, const Gr
                                .grad = grad,
                                .given = run->options.backward != NULL,
                                .input = &input,
-                               .weight = weights_of(job, run),
+                               .weight = weights_of(job, run, options),
                                .backward = program->graph,
                                .backward_input = &backward_input,
                                .got = got,
@@ -315,6 +315,7 @@ static void grad_work(Job *job, void *state) {
     const Graph *graph = parse(job, forward->name, forward->unit.text, forward->unit.count, &forward->unit.options);
     GradOptions options =
         rt_grad_names(job, run->options.wrt, run->options.of, run->options.save, run->options.recompute);
+    options.prefix = rt_grad_prefix(job, run->options.prefix);
     int64_t *words = IR_NEW_ARRAY(job, int64_t, forward->tables->scratch_words + (size_t)1);
     run->status = rt_program_sizes(forward->tables, run->args->dims, words, &run->given, &run->why);
     if (run->status) return;

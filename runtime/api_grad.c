@@ -2,6 +2,7 @@
  * forward one, and what they save. Left alone: how gradients are made (gen/grad.c); every call has a job of its own. */
 #include "runtime/context.h"
 
+#include "gen/expr.h"
 #include "runtime/check_grad.h"
 
 #include <string.h>
@@ -47,11 +48,30 @@ static Names split_names(Job *job, const char *option, const char *text) {
     return (Names){names.at, names.count};
 }
 
+/* "*" among them is taken out. */
+static bool take_all(Names *names) {
+    const char **at = (const char **)(uintptr_t)names->at;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < names->count; i++)
+        if (strcmp(at[i], "*") != 0) at[left++] = at[i];
+    const bool all = left < names->count;
+    names->count = left;
+    return all;
+}
+
 GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute) {
-    return (GradOptions){.wrt = split_names(job, "wrt", wrt),
-                         .of = split_names(job, "of", of),
-                         .save = split_names(job, "save", save),
-                         .recompute = split_names(job, "recompute", recompute)};
+    GradOptions options = {.wrt = split_names(job, "wrt", wrt),
+                           .of = split_names(job, "of", of),
+                           .save = split_names(job, "save", save),
+                           .recompute = split_names(job, "recompute", recompute)};
+    options.recompute_all = take_all(&options.recompute);
+    return options;
+}
+
+const char *rt_grad_prefix(Job *job, const char *prefix) {
+    if (!prefix || gen_is_name(prefix, strlen(prefix))) return prefix;
+    ir_stop_at(job, STATUS_USAGE, (Place){0, 0},
+               "--prefix=%s: names begin with it: letters, digits and _, no digit first", prefix);
 }
 
 /* ---- the work ---- */
@@ -110,7 +130,8 @@ static void derive_work(Job *job, void *state) {
     /* expand finds what is wrong inside composites */
     gen_run(job, &unit, ir_copy_text(job, name, strlen(name)), ir_copy_text(job, deriving->graph, deriving->count),
             deriving->count, &options, gen_pass_find("expand"));
-    const GradOptions names = rt_grad_names(job, deriving->wrt, deriving->of, from->save, from->recompute);
+    GradOptions names = rt_grad_names(job, deriving->wrt, deriving->of, from->save, from->recompute);
+    names.prefix = rt_grad_prefix(job, from->prefix);
     for (uint32_t i = 0; i < names.save.count; i++)
         if (has_name(&names.recompute, names.save.at[i]))
             ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--save=%s: --recompute names it too", names.save.at[i]);

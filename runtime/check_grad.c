@@ -297,7 +297,7 @@ static Status gather(Differences *all, RtGradient *gradients, const uint32_t *st
 
 Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradients, Text *why) {
     const Exact *exact = gen_exact(job, check->graph, check->options);
-    const Exact own = {exact->graph, gen_exact_graph(job, check->grad->forward),
+    const Exact own = {check->options, exact->graph, gen_exact_graph(job, check->grad->forward),
                        gen_exact_graph(job, check->grad->backward), check->grad};
     const EvalInput input = widen_input(job, exact->graph, check->input);
     const ExactInput given = {&input, check->weight};

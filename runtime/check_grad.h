@@ -65,5 +65,7 @@ bool rt_gradient_judge(Job *job, Text *why, const RtGradient *gradient);
 
 /* Lists of names divided by commas; NULL: none. STATUS_USAGE where one is no list. (runtime/api_grad.c) */
 GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute);
+/* Of names; NULL: the usual one. STATUS_USAGE where none can begin so. */
+const char *rt_grad_prefix(Job *job, const char *prefix);
 
 #endif

@@ -268,6 +268,7 @@ typedef struct ng_check_grad_options {
     const char *backward;
     size_t backward_count;
     const char *backward_name; /* of the text in messages; default "backward" */
+    const char *prefix;        /* as of ng_grad; of a given backward graph's names too */
 } ng_check_grad_options;
 
 /* The backward graph against central differences of the forward one. Makes both graphs of the program's text (which may
@@ -330,7 +331,7 @@ typedef struct ng_grad_options {
     size_t fix_count;
     int warnings_are_errors;
     const char *save;      /* nodes that the forward graph stores for the backward one, whatever that costs */
-    const char *recompute; /* nodes that the backward graph computes again */
+    const char *recompute; /* nodes that the backward graph computes again; "*": all that it can */
     int verify;            /* read both texts back and compare: a difference is NG_INTERNAL */
     /* NULL: not wanted. What the backward graph reads, saves and computes again, in bytes, and what PyTorch's autograd
      * would keep: for people, and as one JSON object. */
@@ -339,14 +340,15 @@ typedef struct ng_grad_options {
     void *(*alloc)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
     void *allocator_state;
+    const char *prefix; /* of gradients' names; NULL: d_ */
 } ng_grad_options;
 
 /* The backward graph of a forward one, and the forward one extended by what it must store for it, both as graph files,
- * which ng_compile takes. Gradients are named d_NAME: those of outputs are inputs of the backward graph, those of
- * inputs its outputs; each has the dtype of what it is the gradient of. All that the backward graph reads else is an
- * input or an output of the forward one, under its name there.
- * wrt: inputs, of: outputs, save, recompute: nodes, as names divided by commas. NULL: every float input that a float
- * output depends on; every float output; what moves the fewest bytes. options, backward, forward may be NULL. Needs no
+ * which ng_compile takes. Gradients are named d_NAME (or with another prefix, as second derivatives must be): those of
+ * outputs are inputs of the backward graph, those of inputs its outputs; each has the dtype of what it is the gradient
+ * of. All that the backward graph reads else is an input or an output of the forward one, under its name there. wrt:
+ * inputs, of: outputs, save, recompute: nodes, as names divided by commas. NULL: every float input that a float output
+ * depends on; every float output; what moves the fewest bytes. options, backward, forward may be NULL. Needs no
  * context; may be called from several threads. Warnings too come back through `why`, with NG_OK.
  * NG_USAGE: a name that is none, or not of the kind that is asked for. NG_REJECTED: the graph is not legal, or has no
  * such gradient. No text is made then. */

@@ -35,6 +35,7 @@ static Grads *derive(Cli *cli) {
                                  .name = cli_graph_name(cli->operands[0]),
                                  .save = cli_joined(cli, OPTION_SAVE),
                                  .recompute = cli_joined(cli, OPTION_RECOMPUTE),
+                                 .prefix = cli_value(cli, OPTION_PREFIX),
                                  .warnings_are_errors = cli_has(cli, OPTION_WERROR),
                                  .verify = cli_has(cli, OPTION_VERIFY),
                                  .explain = &grads->words,
@@ -89,7 +90,7 @@ int cli_grad(Cli *cli) {
 }
 
 bool cli_wants_grad(const Cli *cli) {
-    static const OptionId ids[] = {OPTION_GRAD, OPTION_WRT, OPTION_OF, OPTION_SAVE, OPTION_RECOMPUTE};
+    static const OptionId ids[] = {OPTION_GRAD, OPTION_WRT, OPTION_OF, OPTION_SAVE, OPTION_RECOMPUTE, OPTION_PREFIX};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (cli_has(cli, ids[i])) return true;
     return false;

@@ -30,7 +30,7 @@ StFile *run_file(Cli *cli, Run *run, const char *path);
 void run_release(Run *run);
 
 /* run_grad.c */
-enum { RUN_GRAD_OPTIONS = 5 };
+enum { RUN_GRAD_OPTIONS = 6 };
 extern const OptionId run_grad_options[RUN_GRAD_OPTIONS]; /* that only --check=grad takes */
 int run_check_grad(Cli *cli);
 

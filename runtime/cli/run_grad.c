@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const OptionId run_grad_options[RUN_GRAD_OPTIONS] = {OPTION_WRT, OPTION_OF, OPTION_SAVE, OPTION_RECOMPUTE,
-                                                     OPTION_BACKWARD};
+const OptionId run_grad_options[RUN_GRAD_OPTIONS] = {OPTION_WRT,       OPTION_OF,       OPTION_SAVE,
+                                                     OPTION_RECOMPUTE, OPTION_BACKWARD, OPTION_PREFIX};
 
 /* Of a backward graph that somebody wrote; NULL: none is given. */
 static char *read_backward(Cli *cli, size_t *count) {
@@ -37,6 +37,7 @@ static ng_status check(Cli *cli, Run *run, const char *backward, size_t backward
                                            .recompute = names[3],
                                            .seed = run->seed,
                                            .json = cli->json != NULL,
+                                           .prefix = cli_value(cli, OPTION_PREFIX),
                                            .backward = backward,
                                            .backward_count = backward_count,
                                            .backward_name =

@@ -116,7 +116,7 @@ check "-v: autograd" warns "^  autograd +[0-9]+\*M.* = [0-9]+: kept by PyTorch's
 check "-v: the graph stays on standard output" says "^graph: "
 check "-Werror" run 0 "$graph" -Werror
 check "--help" prints "^normgen grad GRAPH" --help
-for option in -o --forward --wrt --of --save --recompute -D --hint --fix --json; do check "--help: $option" says "^  $option"; done
+for option in -o --forward --wrt --of --save --recompute --prefix -D --hint --fix --json; do check "--help: $option" says "^  $option"; done
 check "no knobs" refuses 2 "set is no option of grad" "$graph" --set fuse=off
 
 # ---- JSON
@@ -155,6 +155,9 @@ check "--recompute: no such node" nothing 2 "--recompute=xha: no value .*; did y
 check "--save: what is not needed" nothing 2 "--save=y: the gradients do not need it" "$graph" --save=y
 check "--save: an input" nothing 2 "--save=x: it is an input" "$graph" --save=x
 check "--save and --recompute" nothing 2 "--save=xhat: --recompute names it too" "$graph" --save=xhat --recompute=xhat
+check "--save: not everything" nothing 2 "--save=\*: no value" "$graph" "--save=*"
+check "--prefix: a name's beginning" nothing 2 "--prefix=2_: names begin with it" "$graph" --prefix=2_
+check "--prefix: nothing" nothing 2 "--prefix=: names begin with it" "$graph" --prefix=
 check "-D: no such dim" nothing 2 "no dim or type 'K'" "$graph" -D K=3
 
 # ---- refused: graphs
@@ -295,6 +298,33 @@ for way in $ways; do
     # shellcheck disable=SC2086
     check "is what is written by hand" attempt 0 run "$scratch/hand.yaml" $device --expect="$scratch/back.safetensors" --rtol=0.02 --atol=0.02
 done
+# ---- gradients of gradients
+first=$scratch/first.yaml second=$scratch/second.yaml
+check "--recompute=*" prints "^  rstd: rsqrt" "$graph" "--recompute=*"
+check "nothing is saved" test "$(grep -c saved "$out")" -eq 0
+check "nor read as it was stored" test "$(grep -c "as add_norm_fwd" "$out")" -eq 0
+check "but what --save names" prints "^  rstd: .*# saved by add_norm_fwd" "$graph" "--recompute=*" --save=rstd
+cat >"$scratch/largest.yaml" <<'END'
+graph: largest
+inputs: {x: "f32[8]", z: "f32[8]"}
+nodes: {y: amax(x * z)}
+outputs: {y: f32}
+END
+check "nor which element is the largest" prints "^  saved_eq: bool\[8\]  # saved by largest_fwd" "$scratch/largest.yaml" "--recompute=*"
+check "the backward graph" run 0 "$graph" "--recompute=*" -o "$first" --verify
+check "its gradients are called what it holds" nothing 1 "first.yaml:[0-9]+:3: error: the gradient of 'x' is called d_x, .*--prefix" "$first"
+check "--prefix" run 0 "$first" --prefix=d2_ -o "$second" --forward="$forth" --verify
+for name in x r w d_kept d_h; do check "d2_$name goes out" in_file "$second" "^  d2_$name: "; done
+for name in d_x d_r d_w; do check "d2_$name comes in" in_file "$second" "^  d2_$name: .*\["; done
+check "explain --prefix" attempt 0 explain "$first" --prefix=d2_
+check "tells the second gradients" says "d2_w"
+check "its forward runs" attempt 0 run "$forth" -D M=5 --device=host --check --outputs="$scratch/forth.safetensors"
+check "it runs" attempt 0 run "$second" -D M=5 --device=host --check --inputs="$scratch/forth.safetensors"
+check "--check=grad --prefix" attempt 0 run "$first" -D M=3 --device=host --check=grad --prefix=d2_
+check "compares the second gradients" says "^grad +d2_d_kept: .* compared"
+check "--check=grad without" refuses 1 "the gradient of 'x' is called d_x" "$first"
+check "--check=grad --backward --prefix" attempt 0 run "$forth" -D M=3 --device=host --check=grad --backward="$second" --prefix=d2_
+check "of the same graph without" attempt 1 run "$forth" -D M=3 --device=host --check=grad --backward="$second"
 # ---- slices that cut a dim into equal parts
 cat >"$scratch/halves.yaml" <<'END'
 graph: halves

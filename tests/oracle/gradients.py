@@ -51,9 +51,24 @@ class Input:
 cases = []
 
 
-def case(name, nodes, function, outputs=("y",), scalars="", **inputs):
-    """nodes: entries of the section, ';' between. function: the same in PyTorch, an output or a tuple of them. inputs:
-    dims of normal numbers, or an Input. Those not wanted are left out of --wrt."""
+def orders(tensors, found, d_out, last):
+    """Gradients of gradients, up to the last order: those of each order by all tensors that the one before is made of."""
+    leaves = dict(tensors) | {"d_" + k: v.requires_grad_() for k, v in d_out.items()}
+    made = torch.autograd.grad(list(found.values()), list(tensors.values()), list(d_out.values()), create_graph=True)
+    made, written = {"d_" + k: v for k, v in zip(tensors, made)}, {}
+    for order in range(2, last + 1):
+        prefix = f"d{order}_"
+        seeds = {prefix + k: torch.randn(v.shape, dtype=f64, requires_grad=True) for k, v in made.items()}
+        next_made = torch.autograd.grad(list(made.values()), list(leaves.values()), list(seeds.values()), create_graph=True, allow_unused=True)
+        made = {prefix + k: v for k, v in zip(leaves, next_made) if v is not None}
+        leaves |= seeds
+        written |= {prefix + "out": {k: numbers(v.detach()) for k, v in seeds.items()}, prefix + "in": {k: numbers(v.detach()) for k, v in made.items()}}
+    return written
+
+
+def case(name, nodes, function, outputs=("y",), scalars="", last=1, **inputs):
+    """nodes: entries of the section, ';' between. function: the same in PyTorch, an output or a tuple of them. last: the
+    highest order of gradients. inputs: dims of normal numbers, or an Input. Those not wanted are left out of --wrt."""
     inputs = {k: Input(v) if isinstance(v, str) else v for k, v in inputs.items()}
     lines = [entry.strip() for entry in nodes.split(";")]
     shown = " ".join([v.dims for v in inputs.values()] + lines)
@@ -72,12 +87,12 @@ def case(name, nodes, function, outputs=("y",), scalars="", **inputs):
     found = dict(zip(outputs, found if isinstance(found, tuple) else (found,)))
     d_out = {k: torch.randn(v.shape, dtype=f64) for k, v in found.items()}
     wrt = [k for k, v in inputs.items() if v.wanted]
-    d_in = torch.autograd.grad(list(found.values()), [tensors[k] for k in wrt], list(d_out.values()))
+    d_in = torch.autograd.grad(list(found.values()), [tensors[k] for k in wrt], list(d_out.values()), retain_graph=True)
     cases.append({
         "name": name, "graph": "\n".join(text) + "\n", "dims": {d: extents[d] for d in dims if d in any_dims}, "wrt": wrt,
         "inputs": {k: numbers(v.values) for k, v in inputs.items()},
         "d_out": {"d_" + k: numbers(v) for k, v in d_out.items()},
-        "d_in": {"d_" + k: numbers(v) for k, v in zip(wrt, d_in)}})
+        "d_in": {"d_" + k: numbers(v) for k, v in zip(wrt, d_in)}} | (orders({k: tensors[k] for k in wrt}, found, d_out, last) if last > 1 else {}))
 
 
 def rms(x, dims, eps):
@@ -266,8 +281,33 @@ case("reshape and reduce", "y: sum(reshape(x * x, [B, N * K]), dim=-1) * sum(res
 case("only some are wanted", "y: layer_norm(x, w, b) * z", lambda x, w, b, z: F.layer_norm(x, (7,), w, b) * z,
      x=Input("M N"), w=Input("N", wanted=False), b=Input("N"), z=Input("M N", wanted=False))
 
+# ---- gradients of gradients: norms by hand, since that of layer_norm is off in the third order ----
+
+for name, nodes, function, inputs in (
+    ("layer_norm", "y: layer_norm(x, w, b)", lambda x, w, b: norm(x, -1) * w + b, {"x": "M N", "w": "N", "b": "N"}),
+    ("layer_norm middle", "y: layer_norm(x, dim=1)", lambda x: norm(x, 1), {"x": "B N K"}),
+    ("rms_norm", "y: rms_norm(x, w, 1e-6)", lambda x, w: F.rms_norm(x, (7,), w, 1e-6), {"x": "M N", "w": "N"}),
+    ("l2_norm", "y: l2_norm(x, 1e-6)", lambda x: l2(x, -1, 1e-6), {"x": "M N"}),
+    ("layer_norm by hand", "m: mean(x, dim=-1, keepdim=True); v: mean((x - m) * (x - m), dim=-1, keepdim=True); y: (x - m) / sqrt(v + 1e-5) * w",
+     lambda x, w: norm(x, -1) * w, {"x": "M N", "w": "N"}),
+    ("batch norm", "y: layer_norm(x, w[:, None], dim=[0, 2])", lambda x, w: norm(x, [0, 2]) * w[:, None], {"x": "B N K", "w": "N"}),
+    ("softmax", "y: softmax(x + b, dim=-1)", lambda x, b: (x + b).softmax(-1), {"x": "M N", "b": "N"}),
+    ("log_softmax", "y: log_softmax(x, dim=1)", lambda x: x.log_softmax(1), {"x": "B N K"}),
+    ("logsumexp", "y: logsumexp(x, dim=-1)", lambda x: x.logsumexp(-1), {"x": "M N"}),
+    ("variance", "y: var(x, dim=-1) * std(x, dim=-1)", lambda x: x.var(-1) * x.std(-1), {"x": "M N"}),
+    ("add and rms_norm", "h: x + r; y: rms_norm(h, w, 1e-5)", lambda x, r, w: (F.rms_norm(x + r, (7,), w, 1e-5), x + r),
+     {"x": "M N", "r": "M N", "w": "N", "outputs": ("y", "h")}),
+    ("layer_norm and gelu", "y: gelu(layer_norm(x, w))", lambda x, w: F.gelu(norm(x, -1) * w), {"x": "M N", "w": "N"}),
+    ("modulate", "y: layer_norm(x) * (1 + s[:, None]) + t[:, None]",
+     lambda x, s, t: norm(x, -1) * (1 + s[:, None]) + t[:, None], {"x": "B N H", "s": "B H", "t": "B H"}),
+    ("gelu tanh", "y: gelu(x, approximate='tanh')", lambda x: F.gelu(x, approximate="tanh"), {"x": "M N"}),
+    ("swiglu", "y: swiglu(x, z)", lambda x, z: F.silu(x) * z, {"x": "M N", "z": "M N"}),
+    ("softplus and tanh", "y: softplus(x) * tanh(x)", lambda x: F.softplus(x) * x.tanh(), {"x": "M N"}),
+):
+    case(name + ", three orders", nodes, function, last=3, **inputs)
+
 entry = lambda k, v: json.dumps(k) + ": " + json.dumps(v)
 put = lambda c: "{" + ",\n".join(
-    entry(k, v) if k not in ("inputs", "d_out", "d_in") else json.dumps(k) + ": {\n" + ",\n".join(" " + entry(*i) for i in v.items()) + "}"
+    entry(k, v) if isinstance(v, (str, list)) or k == "dims" else json.dumps(k) + ": {\n" + ",\n".join(" " + entry(*i) for i in v.items()) + "}"
     for k, v in c.items()) + "}"
 print('{"made_by": "tests/oracle/gradients.py with PyTorch ' + torch.__version__.split("+")[0] + '",\n"cases": [\n' + ",\n".join(map(put, cases)) + "\n]}")

@@ -46,7 +46,7 @@ static double *weights_of(Job *job, const Exact *exact, const Tensor *output, co
     uint64_t count;
     const View view = dense_view(job, exact->graph, output, dims, &count);
     double *weight = view.bytes;
-    const char *wanted = ir_format(job, "d_%s", output->name);
+    const char *wanted = gen_gradient_name(job, exact->options, output->name);
     bool comes = false;
     const Graph *backward = exact->grad->backward;
     for (uint32_t i = 0; i < backward->inputs.count; i++) comes |= !strcmp(backward->inputs.at[i].name, wanted);
@@ -212,6 +212,9 @@ static void compare_values(Comparing *comparing) {
                      centre->bound[i]);
         }
     }
+    for (uint32_t v = 0; v < graph->values.count; v++)
+        for (uint64_t i = 0; i < values[v].count && values[v].value; i++)
+            if (!isfinite((double)values[v].value[i])) comparing->found.hidden++;
 }
 
 GradFound grad_compare(Job *job, const Exact *exact, const GradData *data, const char *what, uint64_t differences,

@@ -23,6 +23,7 @@ typedef struct GradFound {
     uint64_t unsure;   /* of differences: kinks, and what does not settle */
     uint64_t failed;
     uint64_t undefined; /* outputs that are NaN or infinite: the numbers given are outside what the graph is for */
+    uint64_t hidden;    /* values inside that are, while outputs are not: behind a where(), say */
 } GradFound;
 
 /* Every element of every gradient with a whole column of the Jacobian. A gradient may be as far from the dual one as a

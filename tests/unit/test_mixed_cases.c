@@ -53,7 +53,6 @@ static const struct {
      "has one tensor as long as both)"},
     {"a linear layer before the norm, attention between two norms, whole transformer blocks", "matrix products"},
     {"rows of a CTA and of a part found by search", "tune"},
-    {"gradients taken from the forward graph, not written by hand", "grad"},
     {"a norm, then sums over small groups of its row, then fp8 by their scales, in one kernel",
      "reductions over some of a row's axes"},
 };

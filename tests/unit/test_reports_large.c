@@ -243,14 +243,12 @@ static const struct {
 } waiting[] = {
     {"apex#1022, Liger#1303, triton#2441, TileOPs#2078", "two plans on two devices in turn", "two GPUs"},
     {"quack 9cab821", "a cluster larger than its row", "row_cluster"},
-    {"pytorch#96978", "the same dropout mask backward", "a random-number operation, grad"},
+    {"pytorch#96978", "the same dropout mask backward", "a random-number operation"},
     {"pytorch#111122, vLLM#37960", "block fp8 and qk-norm in one launch each",
      "reductions over some of a row's axes; nests of different rows in one kernel"},
     {"pytorch#169908, pytorch#175250", "bulk copies ahead that step down to fit shared memory", "row_shared"},
-    {"pytorch#185534", "flat shapes measured both ways", "bench on a GPU"},
     {"pytorch#166461", "a split that is tuned by itself", "tune"},
-    {"pytorch#188578", "no cliff between neighbouring sizes", "bench"},
-    {"pytorch#91469, pytorch#181581, pytorch#183603, pytorch#176234", "second and third derivatives", "grad"},
+    {"pytorch#188578", "no cliff between neighbouring sizes", "tune"},
 };
 
 static void test_waiting(void **state) {
