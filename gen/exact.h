@@ -8,10 +8,10 @@
 
 typedef struct Exact {
     const GradOptions *options; /* of the gradients */
-    const Graph *graph;    /* the forward graph in f64, expanded; inputs, outputs and scalars as in the file */
-    const Graph *forward;  /* the same, extended by what is saved */
-    const Graph *backward; /* made of the graph in f64 */
-    const Grad *grad;      /* whose two graphs those were, before they were expanded */
+    const Graph *graph;         /* the forward graph in f64, expanded; inputs, outputs and scalars as in the file */
+    const Graph *forward;       /* the same, extended by what is saved */
+    const Graph *backward;      /* made of the graph in f64 */
+    const Grad *grad;           /* whose two graphs those were, before they were expanded */
 } Exact;
 
 /* The dims of `to`: those that `from` has too, by their names, as there; its others are fixed. */
