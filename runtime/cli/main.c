@@ -33,8 +33,6 @@ static const Verb *find_verb(Cli *cli, const char *name) {
     cli_fail(cli, NG_USAGE, "unknown verb %s (see normgen --help)", name);
 }
 
-int cli_unavailable(Cli *cli) { cli_fail(cli, NG_UNAVAILABLE, "%s is not available yet", cli->verb->name); }
-
 /* What an option error, too, must answer as. */
 static bool wants(int argc, char **argv, const char *option) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

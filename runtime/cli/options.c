@@ -18,6 +18,8 @@ const Verb cli_verbs[VERB_COUNT] = {
 #undef VERB
 };
 
+int cli_unavailable(Cli *cli) { cli_fail(cli, NG_UNAVAILABLE, "%s is not available yet", cli->verb->name); }
+
 const Option cli_options[OPTION_COUNT] = {
 #define OPTION(id, spelling, value, mode, verbs, help) {spelling, value, mode, verbs, help},
 #include "runtime/cli/options.def"
