@@ -180,6 +180,12 @@ bool ir_size_is_positive(const Graph *graph, Poly size);
  * could be of nothing. A launch looks at those. */
 bool ir_value_needs_check(const Graph *graph, const Value *value);
 
+/* For each value whose elements are indices of others, as ids in table[ids], themselves or moved, picked from or cast
+ * between integers: how many elements there are to pick from, of several gathers the least, and no more than the dtypes
+ * on the way hold; 0 where nothing can be picked. INT64_MAX for any other value. dims: of each symbol.
+ * (ir/graph_indices.c) */
+void ir_graph_index_limits(const Graph *graph, const int64_t *dims, int64_t *limits);
+
 /* V8's proof on the Graph: whether two item lists of one input are disjoint on some dim for every value of the dims. */
 bool ir_items_disjoint(Job *job, const Graph *graph, const Item *a, const Item *b, uint32_t count);
 

@@ -194,6 +194,11 @@ NG_API ng_status ng_arg_shape(const ng_program *program, ng_arg_role role, uint3
 /* Of an output with an inplace input: elements from that input's pointer to the output's own first element, where it is
  * that input or a slice of it. NG_USAGE for any other output. */
 NG_API ng_status ng_arg_slice(const ng_program *program, uint32_t output, const int64_t *dims, int64_t *offset);
+/* Of an input whose elements are indices for these any dims, as ids in table[ids], themselves or after slices,
+ * reshapes, integer casts and what else picks elements: 0 to *count - 1 are inside what they index (of several tables
+ * the shortest) and within the dtypes on the way. *count is 0 where any index lies outside. NG_USAGE for any other
+ * input. */
+NG_API ng_status ng_arg_indices(const ng_program *program, uint32_t input, const int64_t *dims, int64_t *count);
 
 /* What a launch of these any dims needs: 256-byte aligned device memory, contents arbitrary, not shared by launches
  * that may run at the same time. Never grows when a dim shrinks. */

@@ -174,6 +174,26 @@ ng_status ng_arg_slice(const ng_program *program, uint32_t output, const int64_t
     return status;
 }
 
+ng_status ng_arg_indices(const ng_program *program, uint32_t input, const int64_t *dims, int64_t *count) {
+    if (!program || !count || input >= role_count(program->tables, NG_INPUT)) return NG_USAGE;
+    const Allocator *allocator = &program->context->allocator;
+    const Graph *graph = program->unit.graph; /* as it is computed: what nothing reads indexes nothing */
+    int64_t *words, *limits = NULL, least = INT64_MAX;
+    RtScratch scratch;
+    ng_status status = with_sizes(program, dims, &scratch, &words);
+    if (!status) limits = allocator->alloc(allocator->state, (graph->values.count + (size_t)1) * sizeof *limits);
+    if (!status && !limits) status = NG_SYSTEM;
+    if (!status) ir_graph_index_limits(graph, scratch.graph_dims, limits);
+    for (uint32_t v = 0; !status && v < graph->values.count; v++)
+        if (graph->values.at[v].op == OP_INPUT && graph->values.at[v].tensor == input && limits[v] < least)
+            least = limits[v];
+    if (!status && least == INT64_MAX) status = NG_USAGE;
+    if (!status) *count = least;
+    drop_words(program, limits);
+    drop_words(program, words);
+    return status;
+}
+
 ng_status ng_workspace_bytes(const ng_program *program, const int64_t *dims, size_t *bytes) {
     if (!program || !bytes) return NG_USAGE;
     RtScratch scratch;

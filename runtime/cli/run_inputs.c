@@ -258,6 +258,16 @@ static void find_scalars(Cli *cli, Run *run) {
     free(given);
 }
 
+/* Indices reach all of what they index, and nothing else. Where there is nothing, the launch says so. */
+static void draw_input(Cli *cli, Run *run, uint32_t index) {
+    Tensor *input = &run->inputs[index];
+    int64_t count;
+    const ng_status status = ng_arg_indices(run->opened.program, index, run->dims, &count);
+    if (status == NG_SYSTEM) cli_fail(cli, NG_SYSTEM, "%s: out of memory", input->arg.name);
+    if (status == NG_OK) input->indices = count;
+    cli_tensor_random(input, run->seed);
+}
+
 /* In place where the file allows it: the output's memory is its input's, from the slice's first element on. */
 static void place_output(Cli *cli, Run *run, uint32_t index) {
     Tensor *output = &run->outputs[index];
@@ -336,7 +346,7 @@ void run_prepare(Cli *cli, Run *run) {
         if (run->inputs[i].from)
             cli_tensor_copy_in(cli, &run->inputs[i]);
         else
-            cli_tensor_random(&run->inputs[i], run->seed);
+            draw_input(cli, run, i);
     }
     for (uint32_t i = 0; i < facts->outputs; i++) {
         cli_tensor_make(cli, &run->opened, NG_OUTPUT, i, run->dims, misalign, advice.bytes, &run->outputs[i]);

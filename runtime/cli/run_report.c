@@ -45,6 +45,7 @@ static void describe_json(Cli *cli, const Run *run, const char *device) {
     for (uint32_t i = 0; i < run->opened.facts.inputs; i++) {
         cJSON *item = json_tensor(&run->inputs[i]);
         cJSON_AddStringToObject(item, "from", run->inputs[i].file ? run->inputs[i].file : "random");
+        if (run->inputs[i].indices) cJSON_AddNumberToObject(item, "indices", (double)run->inputs[i].indices);
         cJSON_AddItemToArray(inputs, item);
     }
 }
@@ -77,6 +78,8 @@ void run_describe(Cli *cli, const Run *run) {
         cli_put_shape(&cli->out, input->arg.dtype, input->arg.rank, input->extent);
         if (input->file)
             buf_format(&cli->out, " from %s\n", input->file);
+        else if (input->indices)
+            buf_format(&cli->out, " random in 0..%" PRId64 ", seed %" PRIu64 "\n", input->indices - 1, run->seed);
         else
             buf_format(&cli->out, " random, seed %" PRIu64 "\n", run->seed);
     }

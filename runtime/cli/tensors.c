@@ -82,23 +82,41 @@ typedef struct Random {
     uint64_t stream;
 } Random;
 
-static double random_value(ng_dtype dtype, uint64_t bits) {
-    if (dtype == NG_BOOL) return (double)(bits >> 63);
-    if (dtype >= NG_I64) return (double)(bits >> 62);
-    /* four uniform numbers: deviation 1 / sqrt(3), brought to 1 */
+/* Four uniform numbers: deviation 1 / sqrt(3), brought to 1. */
+static double random_float(uint64_t bits) {
     double sum =
         (double)(bits & 0xffff) + (double)(bits >> 16 & 0xffff) + (double)(bits >> 32 & 0xffff) + (double)(bits >> 48);
     return (sum / 65536 - 2 + 2.0 / 65536) * 1.7320508075688772;
+}
+
+/* The upper 64 bits of bits * count: 0 to count - 1, each as often as any other but for count parts in 2^64. */
+static int64_t random_below(int64_t count, uint64_t bits) {
+    const uint64_t low = (uint64_t)count & UINT32_MAX, high = (uint64_t)count >> 32;
+    const uint64_t middle = (bits >> 32) * low + ((bits & UINT32_MAX) * low >> 32);
+    const uint64_t other = (bits & UINT32_MAX) * high + (middle & UINT32_MAX);
+    return (int64_t)((bits >> 32) * high + (middle >> 32) + (other >> 32));
+}
+
+static void store_integer(ng_dtype dtype, unsigned char *to, int64_t value) {
+    if (dtype == NG_I64)
+        memcpy(to, &value, sizeof value); /* a double holds 2^53 of them */
+    else
+        ng_store(dtype, to, (double)value);
 }
 
 static void fill_run(void *state, int64_t offset, uint64_t done, int64_t count) {
     const Random *random = state;
     ng_dtype dtype = random->tensor->arg.dtype;
     int64_t element = (int64_t)ng_dtype_bytes(dtype), step = last_stride(random->tensor);
+    const int64_t integers = random->tensor->indices ? random->tensor->indices : dtype == NG_BOOL ? 2 : 4;
     for (int64_t i = 0; i < count; i++) {
         uint64_t at = (done + (uint64_t)i) % CLI_RANDOM_PERIOD;
         uint64_t bits = mix(random->stream + at * 0x9e3779b97f4a7c15u);
-        ng_store(dtype, random->tensor->first + (offset + i * step) * element, random_value(dtype, bits));
+        unsigned char *to = random->tensor->first + (offset + i * step) * element;
+        if (dtype >= NG_I64)
+            store_integer(dtype, to, random_below(integers, bits));
+        else
+            ng_store(dtype, to, random_float(bits));
     }
 }
 

@@ -13,6 +13,7 @@ typedef struct Tensor {
     ng_arg arg;
     int64_t extent[CLI_MAX_RANK], stride[CLI_MAX_RANK];
     uint64_t elements;
+    int64_t indices;      /* of an input that is random: its elements are 0 to indices - 1; 0: they index nothing */
     void *memory;         /* what is freed; NULL where another tensor's memory is used */
     unsigned char *first; /* element [0, ..., 0] */
     const char *file;     /* an input from a file: its path, else NULL */
@@ -24,8 +25,8 @@ typedef struct Tensor {
  * set to 0xff: NaN in every float dtype. advice: added to the words of exit 6 where memory is short. */
 void cli_tensor_make(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index, const int64_t *dims,
                      int64_t misalign, const char *advice, Tensor *tensor);
-void cli_tensor_random(Tensor *tensor, uint64_t seed);
-void cli_tensor_copy_in(Cli *cli, Tensor *tensor); /* of tensor->from; a dtype or shape that differs is exit 2 */
+void cli_tensor_random(Tensor *tensor, uint64_t seed); /* tensor->indices is read */
+void cli_tensor_copy_in(Cli *cli, Tensor *tensor);     /* of tensor->from; a dtype or shape that differs is exit 2 */
 /* The elements in row-major order without gaps: tensor->first itself where it is so, else *owned, to be freed. */
 const unsigned char *cli_tensor_dense(const Tensor *tensor, unsigned char **owned);
 void cli_put_shape(Buf *buf, ng_dtype dtype, int rank, const int64_t *extent); /* bf16[3, 768] */

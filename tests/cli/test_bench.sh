@@ -48,6 +48,10 @@ check "bench of a graph on standard input" sh -c "'$normgen' bench - -D M=3 --re
 check "misaligned" run 0 $norm $small --misalign=1
 check "a scalar" run 0 $norm $small --scalar eps=1e-3
 
+printf 'graph: takes\ndims: {V: any}\ninputs: {t: "f32[V]", ids: "i32[64]"}\nnodes: {y: "t[ids]"}\noutputs: {y: f32}\n' >"$scratch/takes.yaml"
+check "indices of few rows" run 0 "$scratch/takes.yaml" -D V=2 --replays=1 --device=host
+check "stay inside" says "^input +ids i32\[64\] random in 0\.\.1, seed 0$"
+
 # ---- compared
 check "--compare=unfused" run 0 $norm $small --compare=unfused
 check "is a row" says "^fuse=off +$times$"

@@ -109,6 +109,28 @@ printf 'graph: rows\ndims: {M: any}\ninputs: {table: "f32[5, 3]", ids: "i32[M, 2
 printf 'graph: ids\ndims: {M: any}\ninputs: {x: "f32[M, 2]"}\nnodes: {ids: "cast(x * 0, i32) + where(arange(M)[:, None] * 2 + arange(2) == 5, 7, 1)"}\noutputs: {ids: i32}\n' >"$scratch/ids.yaml"
 check "indices that lie outside" run 0 "$scratch/ids.yaml" -D M=4 --outputs="$scratch/ids.safetensors"
 check "are told with both tensors" refuses 7 ": ids\[2, 1\] = 7 is outside dim 0 of table, whose extent is 5$" "$scratch/rows.yaml" --input ids="$scratch/ids.safetensors:ids"
+# random indices
+printf 'graph: takes\ndims: {V: any, W: any}\ninputs: {t: "f32[V, 2]", u: "f32[W]", ids: "i32[4000]", k: "i32[8]", n: "i8[50000]"}\nnodes: {y: "t[ids] + u[reshape(ids, [4000])[:, None]]", z: "k * 1", s: "cast(n, i64) * 1", p: "t[n, 0]", q: "cast(ids, i32) * 1"}\noutputs: {y: f32, z: i32, p: f32, s: i64, q: i32}\n' >"$scratch/takes.yaml"
+for rows in 1 2 3 4 5 77; do
+    check "$rows rows to pick from" run 0 "$scratch/takes.yaml" -D V=$rows -D W=200 --check
+    check "$rows rows are told" says "^input +ids i32\[4000\] random in 0\.\.$((rows - 1)), seed 0$"
+    check "$rows rows are all met" says "^output +q .* min 0 max $((rows - 1)) "
+done
+check "of two tables the shorter one" run 0 "$scratch/takes.yaml" -D V=100000 -D W=3 --check
+check "is told" says "^input +ids i32\[4000\] random in 0\.\.2, seed 0$"
+check "an i8 index" says "^input +n i8\[50000\] random in 0\.\.127, seed 0$"
+check "is what an i8 holds" says "^output +s .* min 0 max 127 "
+check "integers that are no index" run 0 "$scratch/takes.yaml" -D V=100 -D W=100 --print=8
+check "are as they were" says "^ +1 1 2 1 1 3 3 1$"
+check "and told so" says "^input +k i32\[8\] random, seed 0$"
+check "indices as JSON" run 0 "$scratch/takes.yaml" -D V=70 -D W=100 --json
+check "how many there are to pick from" test "$(grep -cE '"indices":' "$out")" = 2
+check "no row to pick" refuses 7 "is outside dim 0 of t, whose extent is 0$" "$scratch/takes.yaml" -D V=0 -D W=5
+check "rows of the default dim" run 0 "$scratch/takes.yaml"
+check "are met" says "^input +ids i32\[4000\] random in 0\.\.1023, seed 0$"
+printf 'graph: weighted\ndims: {M: any, V: 2}\ninputs: {t: "f32[V]", ids: "i32[M]", w: "f32[M]"}\nnodes: {y: "t[ids] * w"}\noutputs: {y: f32}\n' >"$scratch/weighted.yaml"
+check "gradients beside indices" run 0 "$scratch/weighted.yaml" --check=grad --wrt=w -D M=30
+check "that are told" says "^input +ids i32\[30\] random in 0\.\.1, seed 0$"
 check "--fix leaves no dim" run 0 $norm --fix M=3 -D N=8
 check "-v shows kernels" run 0 $norm $small -v
 check "on standard error" warns "^kernel +strategy"
