@@ -101,6 +101,12 @@ static void split_pointwise(Job *job, Prog *prog, Nest *nest) {
 
 /* ---- the common refinement ---- */
 
+static void push_part(Job *job, AxisParts *parts, uint32_t axis, Poly extent) {
+    IR_REQUIRE(job, parts->count < IR_MAX_AXES);
+    parts->of[parts->count] = axis;
+    parts->extent[parts->count++] = extent;
+}
+
 /* Cuts axes [from, to) of a and [from_b, to_b) of b at the same places; false where that cannot be. */
 static bool refine_side(Job *job, const Multiples *known, const Poly *a, uint32_t from, uint32_t to, const Poly *b,
                         uint32_t from_b, uint32_t to_b, AxisParts *a_parts, AxisParts *b_parts) {
@@ -111,7 +117,7 @@ static bool refine_side(Job *job, const Multiples *known, const Poly *a, uint32_
         if (!a_open) x = a[i];
         if (!b_open) y = b[k];
         a_open = b_open = false;
-        if (a_parts->count == IR_MAX_AXES || b_parts->count == IR_MAX_AXES || !x.count || !y.count) return false;
+        if (a_parts->count == IR_MAX_AXES || !x.count || !y.count) return false; /* b has as many */
         Poly part = x;
         if (!ir_poly_equal(x, y)) {
             if (ir_poly_div(job, x, y, known, &rest))
@@ -121,10 +127,8 @@ static bool refine_side(Job *job, const Multiples *known, const Poly *a, uint32_
             else
                 return false;
         }
-        a_parts->of[a_parts->count] = i;
-        a_parts->extent[a_parts->count++] = part;
-        b_parts->of[b_parts->count] = k;
-        b_parts->extent[b_parts->count++] = part;
+        push_part(job, a_parts, i, part);
+        push_part(job, b_parts, k, part);
         if (a_open)
             x = rest;
         else

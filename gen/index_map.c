@@ -43,6 +43,7 @@ void gen_atoms_start(Atoms *atoms, const Extents *root) {
 }
 
 void gen_atoms_split(Job *job, Atoms *atoms, Split split) {
+    IR_REQUIRE(job, atoms->count < IR_MAX_AXES);
     IR_REQUIRE(job, ir_poly_equal(gen_poly_mul(job, split.high, split.low), atoms->at[split.atom].extent));
     for (uint32_t i = atoms->count; i > split.atom + 1; i--) atoms->at[i] = atoms->at[i - 1];
     atoms->at[split.atom + 1] = (Atom){.dim = atoms->at[split.atom].dim, .extent = split.low};

@@ -357,7 +357,8 @@ static bool split(Job *job, Unit *unit, PartingList *partings, uint32_t n) {
     Nest nest = prog->nests.at[n];
     uint32_t reduce = only_reduce(&nest);
     if (reduce == IR_NONE || ir_reduction(nest.stmts.at[reduce].reduction)->results > 1) return false;
-    if (nest.stmts.at[reduce].consumed != ir_nest_inner_mask(&nest) || nest.row_count + 1 > IR_MAX_AXES) return false;
+    if (nest.stmts.at[reduce].consumed != ir_nest_inner_mask(&nest)) return false;
+    IR_REQUIRE(job, nest.row_count < IR_MAX_AXES); /* some axis is consumed, and that of the parts takes its place */
     const bool *epilogue = find_epilogue(job, &nest, reduce);
     if (!epilogue) return false;
     uint32_t part = find_part(job, prog, partings, &nest);

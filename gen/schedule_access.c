@@ -175,11 +175,13 @@ void gen_plan_vector(Planner *p) {
     p->step->tile.vector = vector ? vector : gen_default_vector(p, p->step->looped);
     if (!vector && gen_full_vector(p, p->step->looped) > p->step->tile.vector &&
         ends_within(p, 2 * p->step->tile.vector)) {
-        const Poly extent = ir_size_poly(p->job, p->prog, p->nest->axes[p->last].extent);
-        gen_choose(p->job, p->plan,
-                   "%s: accesses; vector=%d: the extent %s is known at launch only; give it a multiple or --fix it for "
-                   "wide accesses",
-                   p->nest->name, p->step->tile.vector, gen_poly_text(p->job, p->prog, extent));
+        const Size last = p->nest->axes[p->last].extent;
+        const char *extent = gen_poly_text(p->job, p->prog, ir_size_poly(p->job, p->prog, last));
+        const char *why = last.kind == SIZE_INT
+                              ? ir_format(p->job, "is no multiple of %d", 2 * p->step->tile.vector)
+                              : "is known at launch only; give it a multiple or --fix it for wide accesses";
+        gen_choose(p->job, p->plan, "%s: accesses; vector=%d: the extent %s %s", p->nest->name, p->step->tile.vector,
+                   extent, why);
     }
     if (!vector) return;
     if (vector & (vector - 1)) gen_refuse_knob(p, KNOB_VECTOR, vector, "it is no power of two");

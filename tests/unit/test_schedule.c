@@ -297,6 +297,27 @@ static void test_open_extent(void **state) {
     }
 }
 
+/* Several axes a row, of which the last is a number that has no whole accesses. */
+static void test_odd_extent(void **state) {
+    static const char graph[] = "graph: odd\ndims: {M: any, W: %d}\n"
+                                "inputs: {x: {dtype: f16, shape: [M, 8, W], strides: [8*W + 8, W + 1, 1]}}\n"
+                                "nodes: {y: 'x - mean(x, [1, 2], True)'}\noutputs: {y: f16}\n";
+    static const struct {
+        int width, vector;
+        const char *text; /* told; NULL: nothing of extents */
+    } cases[] = {{5, 1, "vector=1: the extent 5 is no multiple of 2"},
+                 {6, 2, "vector=2: the extent 6 is no multiple of 4"},
+                 {12, 4, "vector=4: the extent 12 is no multiple of 8"},
+                 {24, 8, NULL}};
+    Job *job = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Unit unit;
+        assert_int_equal(generate_text(job, &unit, ir_format(job, graph, cases[i].width), NULL, NULL), STATUS_OK);
+        assert_int_equal(unit.plan->steps.at[0].tile.vector, cases[i].vector);
+        assert_true(told(unit.plan, cases[i].text ? cases[i].text : "the extent") == (cases[i].text != NULL));
+    }
+}
+
 /* A stride that is a number and no whole access: rows are dealt to threads as with a stride given at launch, without
  * wide accesses; where nothing is added up the accesses are narrower instead. */
 static void test_number_stride(void **state) {
@@ -366,11 +387,10 @@ static void test_shared_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_tiles),           TEST(test_unrolling),     TEST(test_forced),
-        TEST(test_impossible),      TEST(test_in_place),      TEST(test_crossings),
-        TEST(test_depth),           TEST(test_guards),        TEST(test_grid),
-        TEST(test_open_extent),     TEST(test_number_stride), TEST(test_shared_parts),
-        TEST(test_workspace_alone),
+        TEST(test_tiles),        TEST(test_unrolling),       TEST(test_forced),     TEST(test_impossible),
+        TEST(test_in_place),     TEST(test_crossings),       TEST(test_depth),      TEST(test_guards),
+        TEST(test_grid),         TEST(test_open_extent),     TEST(test_odd_extent), TEST(test_number_stride),
+        TEST(test_shared_parts), TEST(test_workspace_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
