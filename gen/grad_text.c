@@ -96,8 +96,10 @@ static uint32_t scale(const Building *building, uint32_t gradient, const Ast *fa
     return apply(building, OP_MUL, args, 2);
 }
 
+/* Of the tables, as composites are: names of the file mean nothing in it. */
 static Function function_of(const Bindings *bindings) {
-    return (Function){.name = "derivative", .params = bindings->names, .count = bindings->count, .line = IR_NONE};
+    return (Function){
+        .name = "derivative", .params = bindings->names, .count = bindings->count, .line = gen_composite_count};
 }
 
 Arg gen_grad_build(Joint *joint, const char *text, const Bindings *bindings) {

@@ -177,7 +177,10 @@ static Arg weak_op(Front *front, Op op, const Arg *args, uint32_t count, Place p
 
 Arg gen_apply(Front *front, Op op, const Arg *args, uint32_t count, Place place, bool composite) {
     bool skips = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV ||
-                 (composite && (op == OP_MAXIMUM || op == OP_MINIMUM));
+                 (composite && (op == OP_MAXIMUM || op == OP_MINIMUM || op == OP_AND || op == OP_OR));
+    /* what is compared with a bound that is not there is left out of conditions */
+    if (composite && ir_op(op)->rule == RULE_COMPARE && (args[0].kind == ARG_NONE || args[1].kind == ARG_NONE))
+        return (Arg){.kind = ARG_NONE, .place = place};
     if (skips && args[1].kind == ARG_NONE) return args[0];
     if (skips && args[0].kind == ARG_NONE) return args[1];
     for (uint32_t i = 0; i < count; i++) {

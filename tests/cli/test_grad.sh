@@ -298,6 +298,20 @@ for way in $ways; do
     # shellcheck disable=SC2086
     check "is what is written by hand" attempt 0 run "$scratch/hand.yaml" $device --expect="$scratch/back.safetensors" --rtol=0.02 --atol=0.02
 done
+# ---- a bound that a computed value is compared with is no tie of the value with itself
+cat >"$scratch/clamped.yaml" <<'END'
+graph: clamped
+dims: {M: any, N: 16}
+inputs: {x: "f32[M, N]", w: "f32[N]", v: "f32[N]"}
+nodes:
+  h: x * w
+  y: clamp(h, -1, 1.5)
+  z: clamp(layer_norm(h), v, v + 1)
+outputs: {y: f32, z: f32}
+END
+check "grad of clamp" run 0 "$scratch/clamped.yaml" -o "$back" --forward="$forth"
+check "is checked, none uncertain" attempt 0 run "$back" -D M=300 --device=host --check
+check "against differences" attempt 0 run "$scratch/clamped.yaml" -D M=5 --device=host --check=grad
 # ---- gradients of gradients
 first=$scratch/first.yaml second=$scratch/second.yaml
 check "--recompute=*" prints "^  rstd: rsqrt" "$graph" "--recompute=*"

@@ -306,6 +306,12 @@ for name, nodes, function, inputs in (
 ):
     case(name + ", three orders", nodes, function, last=3, **inputs)
 
+# ---- more ----
+
+case("clamp between tensors", "y: clamp(x, a, b)", lambda x, a, b: x.clamp(a, b), x="M N", a="M N", b="N")
+case("clamp from below by a tensor", "y: clamp(x * x, a)", lambda x, a: (x * x).clamp(a), x="M N", a="N")
+case("clamp from above by a tensor", "y: clamp(x, max=a * a)", lambda x, a: x.clamp(max=a * a), x="M N", a="N")
+
 entry = lambda k, v: json.dumps(k) + ": " + json.dumps(v)
 put = lambda c: "{" + ",\n".join(
     entry(k, v) if isinstance(v, (str, list)) or k == "dims" else json.dumps(k) + ": {\n" + ",\n".join(" " + entry(*i) for i in v.items()) + "}"
