@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define FLAT ", or only through what is locally constant (integers, comparisons, floor and its like)"
+
 /* ---- what gradients flow through ---- */
 
 static bool has_active_arg(const Value *value, const bool *active) {
@@ -150,7 +152,7 @@ static bool *read_of(Joint *joint, const Names *of) {
                        ir_dtype(tensor->dtype)->name);
         if (!gen_grad_is_active(joint, joint->of_from[tensor->value]))
             ir_stop_at(joint->job, STATUS_REJECTED, tensor->place,
-                       "the output '%s' does not depend on what gradients are asked of", tensor->name);
+                       "the output '%s' does not depend on what gradients are asked of" FLAT, tensor->name);
         taken[output] = true;
     }
     return taken;
@@ -271,8 +273,8 @@ static void add_gradients(Joint *joint, const Names *wrt) {
         uint32_t gradient = joint->gradient[joint->of_from[i]];
         if (gradient == IR_NONE && !wrt->count) continue;
         if (gradient == IR_NONE)
-            ir_stop_at(joint->job, STATUS_REJECTED, input->place, "no output whose gradient comes in depends on '%s'",
-                       input->name);
+            ir_stop_at(joint->job, STATUS_REJECTED, input->place,
+                       "no output whose gradient comes in depends on '%s'" FLAT, input->name);
         joint->place = input->place;
         gradient = gen_grad_spread(joint, gradient, &input->shape);
         const char *name = gradient_name(joint, input->name, input->place);
@@ -284,7 +286,7 @@ static void add_gradients(Joint *joint, const Names *wrt) {
     }
     if (joint->graph->outputs.count == from->outputs.count)
         ir_stop_at(joint->job, STATUS_REJECTED, (Place){0, 0},
-                   "no float output depends on a float input: there is no gradient");
+                   "there is no gradient: no float output depends on a float input" FLAT);
 }
 
 /* The backward graph may read an output by its name: a node of that name that the output does not store gets another.
