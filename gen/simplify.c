@@ -2,9 +2,10 @@
  *
  * needs   nothing; calls of composites are compared as calls
  * gives   constants folded in their value's own dtype, by ops whose error is half an ulp or none (gen/fold.c); one
- *         value for equal ones; x*1, x/1, x-0, x+(-0), casts, reshapes and indices that change nothing, and where with
- *         a constant condition gone, and x**1; dead values gone, inputs and scalars kept. Names, places and origins
- * stay breaks  nothing. No rounding cast is moved or dropped, no x/s becomes x*(1/s), no x+0 becomes x (-0 + 0 is 0) */
+ *         value for equal ones; x*1, x/1, x-0, x+(-0), x**1, c&True, c|False, casts, reshapes and indices that change
+ *         nothing, and where with a condition that is known gone; dead values gone, inputs and scalars kept. Names,
+ *         places and origins stay
+ * breaks  nothing. No rounding cast is moved or dropped, no x/s becomes x*(1/s), no x+0 becomes x (-0 + 0 is 0) */
 #include "gen/fold.h"
 #include "gen/gen.h"
 
@@ -84,6 +85,22 @@ static bool is_number(const Graph *graph, uint32_t id, double number) {
 
 static bool is_float(const Value *value) { return ir_dtype(value->dtype)->kind == KIND_FLOAT; }
 
+typedef enum Truth { TRUTH_FALSE, TRUTH_TRUE, TRUTH_OPEN } Truth;
+
+static Truth truth_of(const Graph *graph, uint32_t id) {
+    const Value *value = &graph->values.at[id];
+    return value->op != OP_CONST || is_float(value) ? TRUTH_OPEN : value->bits ? TRUTH_TRUE : TRUTH_FALSE;
+}
+
+/* Of a condition, one side of which may settle it. */
+static Truth condition_of(const Graph *graph, uint32_t id) {
+    const Value *value = &graph->values.at[id];
+    if (value->op != OP_AND && value->op != OP_OR) return truth_of(graph, id);
+    const Truth settles = value->op == OP_AND ? TRUTH_FALSE : TRUTH_TRUE;
+    const bool settled = truth_of(graph, value->arg[0]) == settles || truth_of(graph, value->arg[1]) == settles;
+    return settled ? settles : TRUTH_OPEN;
+}
+
 /* The argument that an arithmetic op returns unchanged for every value of it, NaN and -0 included, or IR_NONE. */
 static uint32_t neutral(const Graph *graph, const Value *value) {
     uint32_t a = value->arg[0], b = value->arg[1];
@@ -95,9 +112,15 @@ static uint32_t neutral(const Graph *graph, const Value *value) {
     case OP_ADD:
         if (is_float(value)) return is_number(graph, b, -0.0) ? a : is_number(graph, a, -0.0) ? b : IR_NONE;
         return is_number(graph, b, 0) ? a : is_number(graph, a, 0) ? b : IR_NONE;
-    case OP_WHERE:
-        if (graph->values.at[a].op != OP_CONST) return IR_NONE;
-        return graph->values.at[a].bits ? b : value->arg[2];
+    case OP_AND:
+    case OP_OR: {
+        const Truth changes_nothing = value->op == OP_AND ? TRUTH_TRUE : TRUTH_FALSE;
+        return truth_of(graph, b) == changes_nothing ? a : truth_of(graph, a) == changes_nothing ? b : IR_NONE;
+    }
+    case OP_WHERE: {
+        const Truth condition = condition_of(graph, a);
+        return condition == TRUTH_OPEN ? IR_NONE : condition == TRUTH_TRUE ? b : value->arg[2];
+    }
     default: return IR_NONE;
     }
 }
