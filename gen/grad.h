@@ -42,7 +42,8 @@ typedef struct GradRead {
     const char *name;
     DType dtype;
     Shape shape;
-    Poly bytes; /* of the tensor, in the symbols of the graph's dims */
+    Poly bytes; /* that are read of it, in the symbols of the graph's dims */
+    bool part;  /* no more than slices or picked elements of it */
 } GradRead;
 
 typedef struct GradTensor {

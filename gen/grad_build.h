@@ -87,6 +87,7 @@ uint32_t gen_grad_sum_to(Joint *joint, uint32_t value, const Shape *from, const 
 uint32_t gen_grad_spread(Joint *joint, uint32_t value, const Shape *to);
 bool gen_grad_is_one(Poly extent);
 bool gen_grad_same_shape(const Shape *a, const Shape *b);
+Poly gen_grad_elements(Job *job, const Shape *shape);
 Poly gen_grad_bytes(Job *job, const Shape *shape, DType dtype);
 uint32_t gen_grad_number(Joint *joint, DType dtype, int64_t number);
 uint32_t gen_grad_size(Joint *joint, Poly size);
@@ -133,6 +134,12 @@ Cut gen_grad_cut(Joint *joint); /* gives what is to be saved a name */
 uint32_t gen_grad_output_with(const Joint *joint, uint32_t id);
 /* The output that may be written over an input of the forward graph, or IR_NONE. */
 uint32_t gen_grad_written_over(const Graph *from, uint32_t input);
+
+/* gen/grad_part.c */
+/* Whether a view has all elements of its operand, each once. */
+bool gen_grad_takes_all(const Graph *graph, const Value *value);
+/* Of what is read and stored in this dtype; part: only slices or picked elements are, and they are less than all. */
+Poly gen_grad_read_bytes(const Joint *joint, const Cut *cut, uint32_t id, DType dtype, bool *part);
 
 /* gen/grad_graphs.c, gen/grad_autograd.c */
 void gen_grad_make_graphs(Joint *joint, const Cut *cut, Grad *grad);

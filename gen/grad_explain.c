@@ -92,12 +92,13 @@ static void tell_read(const Savings *s, const GradRead *read, bool first) {
     gen_tell_json_text(tell, "name", read->name);
     gen_tell_json_text(tell, "source", sources[read->source].key);
     gen_tell_json_text(tell, "type", ir_text_string(&type));
+    gen_tell_json_bool(tell, "part", read->part);
     gen_explain_json_bytes(&s->e, "bytes", bytes);
     gen_tell_close(tell, false);
     if (tell->json) return;
     gen_tell_text(tell, first ? "reads" : "",
-                  ir_format(s->e.job, "%s %s, %s: %s", read->name, ir_text_string(&type), sources[read->source].words,
-                            gen_explain_bytes(&s->e, bytes)));
+                  ir_format(s->e.job, "%s %s, %s%s: %s", read->name, ir_text_string(&type), sources[read->source].words,
+                            read->part ? ", in part" : "", gen_explain_bytes(&s->e, bytes)));
 }
 
 /* A list of tensors under its own key, for people behind the sum of their bytes: "formula = value: words name (bytes)".

@@ -144,14 +144,10 @@ static void add_input(Making *making, Graph *graph, uint32_t id, const Tensor *t
     *IR_PUSH(job, &graph->inputs) = *tensor;
 }
 
-static void note_read(Making *making, GradSource source, const Tensor *tensor) {
-    Joint *joint = making->joint;
-    *IR_PUSH(joint->job, &making->grad->reads) =
-        (GradRead){.source = source,
-                   .name = tensor->name,
-                   .dtype = tensor->dtype,
-                   .shape = tensor->shape,
-                   .bytes = gen_grad_bytes(joint->job, &tensor->shape, tensor->dtype)};
+static void note_read(Making *making, GradSource source, uint32_t id, const Tensor *tensor) {
+    GradRead *read = IR_PUSH(making->joint->job, &making->grad->reads);
+    *read = (GradRead){.source = source, .name = tensor->name, .dtype = tensor->dtype, .shape = tensor->shape};
+    read->bytes = gen_grad_read_bytes(making->joint, making->cut, id, tensor->dtype, &read->part);
 }
 
 /* The tensor in which the forward graph leaves a value that is no input. */
@@ -185,7 +181,8 @@ static void add_inputs(Making *making, Graph *graph, uint32_t *map) {
             const DType dtype = ir_compute_dtype(value->dtype); /* an f64 value may be stored in f32 */
             if (ir_compute_dtype(tensor.dtype) != dtype)
                 map[i] = ir_graph_cast(joint->job, graph, map[i], dtype, value->place);
-            if (!seed) note_read(making, own == 0 ? GRAD_INPUT : making->is_new[i] ? GRAD_SAVED : GRAD_OUTPUT, &tensor);
+            if (!seed)
+                note_read(making, own == 0 ? GRAD_INPUT : making->is_new[i] ? GRAD_SAVED : GRAD_OUTPUT, i, &tensor);
         }
     }
 }

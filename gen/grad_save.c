@@ -2,7 +2,8 @@
  * values that are read rather than computed again.
  *
  * A least cut: of all sets of values from which the backward graph can compute the rest, one that moves the fewest
- * bytes. An input and an output cost their reading, any other value its writing, in its compute dtype, and its reading.
+ * bytes. An input and an output cost their reading, slices and picked elements of one theirs alone, any other value its
+ * writing, in its compute dtype, and its reading.
  * What a reduction gives is never computed again (its operands would be read for it), unless that is asked for; the
  * rest is. What is made of an input that the forward graph writes over is saved only where that is asked for: such a
  * graph means to use less memory. Among equal cuts the one nearest the gradients: rstd rather than the mean of squares.
@@ -86,6 +87,24 @@ uint32_t gen_grad_written_over(const Graph *from, uint32_t input) {
     return IR_NONE;
 }
 
+/* What a value is a view of; a cast to another dtype is read as what it was made of. */
+static uint32_t source_of(const Graph *graph, uint32_t id) {
+    while (graph->values.at[id].op == OP_INDEX || graph->values.at[id].op == OP_RESHAPE ||
+           graph->values.at[id].op == OP_CAST)
+        id = graph->values.at[id].arg[0];
+    return id;
+}
+
+/* The dtype in which the elements of a value are there to be read, one by one; false: they are not. */
+static bool is_there(const Network *network, uint32_t id, DType *dtype) {
+    const Value *value = &network->graph->values.at[id];
+    const uint32_t output = gen_grad_output_with(network->joint, id);
+    if (network->again[id]) return false;
+    *dtype = output == IR_NONE ? value->dtype : network->from->outputs.at[output].dtype;
+    if (value->op == OP_INPUT && !network->fragile[id]) *dtype = value->dtype;
+    return output != IR_NONE || (value->op == OP_INPUT && !network->fragile[id]);
+}
+
 static int64_t cost_of(const Network *network, uint32_t id) {
     const Value *value = &network->graph->values.at[id];
     const uint32_t output = gen_grad_output_with(network->joint, id);
@@ -111,27 +130,25 @@ static bool is_reduction(const Value *value) {
     return false;
 }
 
-static bool picks(const Value *value) {
-    for (uint32_t i = 0; i < value->item_count; i++)
-        if (value->items[i].kind == ITEM_GATHER) return true;
-    return false;
+/* Of what is there, the elements that a view takes can be read alone: what is read for the view, at most. */
+static int64_t cost_of_part(const Network *network, uint32_t id) {
+    const Value *value = &network->graph->values.at[id];
+    DType dtype;
+    if (value->op != OP_INDEX) return FLOW_ENDLESS;
+    const uint32_t source = source_of(network->graph, id);
+    if (!is_there(network, source, &dtype)) return FLOW_ENDLESS;
+    const int64_t own = bytes_of(network, &value->shape, dtype),
+                  whole = bytes_of(network, &network->graph->values.at[source].shape, dtype);
+    return own < whole ? own : whole;
 }
 
 static void add_operands(Network *network, uint32_t id) {
     const Value *value = &network->graph->values.at[id];
     for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
         const uint32_t operand = ir_value_operand(value, i);
-        const bool picked =
-            picks(value) && operand == value->arg[0] && network->graph->values.at[operand].op == OP_INPUT;
         if (operand == IR_NONE || !network->moved[operand]) continue;
-        if (!picked) {
-            gen_flow_add_edge(&network->flow, out_of(operand), in_of(id), FLOW_ENDLESS);
-            continue;
-        }
-        /* of what is picked from, the picked elements alone are read: a node of its own stands for them */
-        const uint32_t elements = gen_flow_add_nodes(&network->flow, 1);
-        gen_flow_add_edge(&network->flow, FLOW_SOURCE, elements, FLOW_ENDLESS);
-        gen_flow_add_edge(&network->flow, elements, in_of(id), bytes_of(network, &value->shape, value->dtype));
+        const int64_t part = i == 0 ? cost_of_part(network, id) : FLOW_ENDLESS;
+        gen_flow_add_edge(&network->flow, out_of(operand), in_of(id), part);
     }
 }
 
@@ -243,8 +260,8 @@ static void mark_named(const Joint *joint, const Names *names, const char *optio
     }
 }
 
-/* What has no name is part of the expression that uses it, which is computed again whole. */
-static void spread_again(const Joint *joint, bool *again) {
+/* What has no name is part of the expression that uses it, which is computed again whole; and so are views of it. */
+static void spread_again(const Joint *joint, const bool *stored, bool *again) {
     const Graph *graph = joint->graph;
     for (uint32_t i = graph->values.count; i-- > 0;) {
         for (uint32_t k = 0; again[i] && k < ir_value_operand_count(&graph->values.at[i]); k++) {
@@ -252,6 +269,11 @@ static void spread_again(const Joint *joint, bool *again) {
             const Value *operand = id == IR_NONE ? NULL : &graph->values.at[id];
             if (operand && !operand->name && operand->op != OP_INPUT && operand->op != OP_SCALAR) again[id] = true;
         }
+    }
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        const Value *value = &graph->values.at[i];
+        const bool is_view = value->op == OP_INDEX || value->op == OP_RESHAPE;
+        again[i] = again[i] || (is_view && again[value->arg[0]] && !stored[i]);
     }
 }
 
@@ -318,10 +340,42 @@ static bool *find_exact(const Joint *joint, const bool *backward) {
     return exact;
 }
 
+/* Outputs of which a part is read. */
+static void read_parts(const Network *network, Cut *cut) {
+    const Graph *graph = network->graph;
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        if (graph->values.at[i].op != OP_INDEX || network->backward[i] || !network->moved[i]) continue;
+        const bool cut_here = gen_flow_is_behind(&network->flow, in_of(i)) &&
+                              !gen_flow_is_behind(&network->flow, out_of(graph->values.at[i].arg[0]));
+        if (cut_here) cut->read[source_of(graph, i)] = true;
+    }
+}
+
+/* The value with a name of whose elements a view is made, each once; IR_NONE: there is none. */
+static uint32_t named_whole(const Graph *graph, uint32_t id) {
+    while (!graph->values.at[id].name) {
+        const Value *value = &graph->values.at[id];
+        if (!gen_grad_takes_all(graph, value)) return IR_NONE;
+        id = value->arg[0];
+    }
+    return graph->values.at[id].op == OP_INPUT ? IR_NONE : id;
+}
+
+/* A node is saved as it is, rather than with other dims. */
+static void read_named(const Network *network, Cut *cut) {
+    for (uint32_t i = network->graph->values.count; i-- > 0;) {
+        if (!cut->read[i] || gen_grad_output_with(network->joint, i) != IR_NONE) continue;
+        const uint32_t named = named_whole(network->graph, i);
+        if (named == IR_NONE || named == i || network->again[named]) continue;
+        cut->read[i] = false;
+        cut->read[named] = true;
+    }
+}
+
 /* False: there is none without an input that is written over; gen_grad_cut says which. */
 static bool least_cut(Joint *joint, Network *network, Cut *cut) {
     const uint32_t count = joint->graph->values.count;
-    network->flow = gen_flow_create(joint->job, 3 * count);
+    network->flow = gen_flow_create(joint->job, 2 * count);
     gen_flow_add_nodes(&network->flow, 2 * count);
     network->moved = IR_NEW_ARRAY(joint->job, bool, count + 1);
     network->fragile = IR_NEW_ARRAY(joint->job, bool, count + 1);
@@ -337,16 +391,19 @@ static bool least_cut(Joint *joint, Network *network, Cut *cut) {
         cut->read[i] = input || (behind && !gen_flow_is_behind(&network->flow, in_of(i)));
         cut->read[i] = cut->read[i] && !network->backward[i] && network->moved[i];
     }
+    read_parts(network, cut);
+    read_named(network, cut);
     find_needed(joint, cut);
     for (uint32_t i = 0; i < count; i++) cut->read[i] = cut->read[i] && cut->needed[i];
     return true;
 }
 
-/* What a value without a name is called: by its op, or that of what it is a view or a cast of. */
+/* What a value without a name is called: by the name or the op of what it is a view or a cast of, or by its own op. */
 static const char *word_for(Job *job, const Graph *graph, uint32_t id) {
     const Value *value = &graph->values.at[id];
-    while (value->op == OP_CAST || value->op == OP_INDEX || value->op == OP_RESHAPE)
+    while (!value->name && (value->op == OP_CAST || value->op == OP_INDEX || value->op == OP_RESHAPE))
         value = &graph->values.at[value->arg[0]];
+    if (value->name) return ir_format(job, "saved_%s", value->name);
     const char *word = value->op == OP_REDUCE      ? ir_reduction(value->reduction)->language
                        : value->op == OP_COMPOSITE ? value->call->callee
                                                    : ir_op_name(value->op);
@@ -377,7 +434,7 @@ Cut gen_grad_cut(Joint *joint) {
         options->recompute_all) { /* which may use the names that it gave */
         mark_named(joint, &options->save, "save", network.backward, network.stored);
         mark_named(joint, &options->recompute, "recompute", network.backward, network.again);
-        spread_again(joint, network.again);
+        spread_again(joint, network.stored, network.again);
         if (options->recompute_all) mark_everything(&network);
         is_cut = least_cut(joint, &network, &cut);
         if (is_cut) name_saved(joint, &cut);

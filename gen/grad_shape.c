@@ -82,11 +82,16 @@ uint32_t gen_grad_drop_dims(Joint *joint, uint32_t value, uint32_t dims) {
     return add_index(joint, value, items, shape.rank);
 }
 
+Poly gen_grad_elements(Job *job, const Shape *shape) {
+    bool overflow = false;
+    Poly count = ir_poly_int(job, 1);
+    for (uint32_t i = 0; i < shape->rank; i++) count = ir_poly_mul(job, count, shape->extent[i], &overflow);
+    return count;
+}
+
 Poly gen_grad_bytes(Job *job, const Shape *shape, DType dtype) {
     bool overflow = false;
-    Poly bytes = ir_poly_int(job, ir_dtype(dtype)->bytes);
-    for (uint32_t i = 0; i < shape->rank; i++) bytes = ir_poly_mul(job, bytes, shape->extent[i], &overflow);
-    return bytes;
+    return ir_poly_mul(job, gen_grad_elements(job, shape), ir_poly_int(job, ir_dtype(dtype)->bytes), &overflow);
 }
 
 uint32_t gen_grad_number(Joint *joint, DType dtype, int64_t number) {

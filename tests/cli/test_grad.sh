@@ -363,6 +363,93 @@ outputs: {y: f32, z: f32}
 END
 check "parts of sizes known at launch" attempt 0 run "$scratch/open_halves.yaml" --check=grad --device=host -D N=24 -D R=6
 
+# ---- of slices and picked elements that much is read, and nothing saved for them
+part() { # NAME [OPTIONS]: of the lines of dims, inputs, nodes and outputs on standard input
+    name=$1
+    shift
+    { echo "graph: $name"; cat; } >"$scratch/$name.yaml"
+    check "$name" run 0 "$scratch/$name.yaml" -o "$back" --forward="$forth" --verify -v "$@"
+    cp "$err" "$out"
+}
+passes() { # NAME: both graphs against differences
+    check "$1 against differences" attempt 0 run "$scratch/$1.yaml" --check=grad --device=host
+    check "$1 as it was written" attempt 0 run "$forth" --check=grad --backward="$back" --device=host
+}
+part quarter <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N]", y: "bf16[M, N/4]"}
+nodes: {z: "x[:, :N/4] * y"}
+outputs: {z: bf16}
+END
+check "a slice of an input is read again" says "x bf16\[M, 64\], an input, in part: 32\*M = 32768"
+check "and the whole of another" says "y bf16\[M, 16\], an input: 32\*M"
+check "together" says "^  read +64\*M = 65536"
+check "nothing is saved for it" says "^  saved +0:"
+passes quarter
+check "its kernel reads as much" attempt 0 explain "$scratch/quarter.yaml" --grad
+check "in bytes" says "^  bytes +96\*M = 98304"
+check "--json" run 0 "$scratch/quarter.yaml" --json -o "$back"
+check "says so" says '"part":[[:space:]]*true'
+part adaln_zero <<'END'
+dims: {B: any, T: any, N: 16}
+inputs: {x: "bf16[B, T, N]", mod: "f32[B, 6*N]"}
+nodes: {gate: "mod[:, 2*N:3*N]", y: "x * gate[:, None]"}
+outputs: {y: bf16}
+END
+check "a gate among modulations" says "mod f32\[B, 96\], an input, in part: 64\*B = "
+check "is not saved" says "^  saved +0:"
+passes adaln_zero
+part of_views <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N]", y: "bf16[M, N/4]"}
+nodes: {z: "cast(reshape(x, [M, 4, N/4])[:, 1:3][:, 1][:, None][:, 0], f32) * y"}
+outputs: {z: bf16}
+END
+check "a slice of views" says "x bf16\[M, 64\], an input, in part: 32\*M"
+check "is not saved either" says "^  saved +0:"
+passes of_views
+part many <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N]", y: "bf16[M, N]"}
+nodes: {z: "x[:, :N/2] * y[:, N/2:] + x[:, N/2:] * y[:, :N/2] * x[:, 3:3+N/2]"}
+outputs: {z: bf16}
+END
+check "slices take no more than the whole" says "x bf16\[M, 64\], an input: 128\*M"
+part picked --wrt=x <<'END'
+dims: {T: any, V: 50000, N: 16}
+inputs: {ids: "i64[T]", table: "bf16[V, N]", x: "bf16[T, N]"}
+nodes: {y: "table[ids] * x"}
+outputs: {y: bf16}
+END
+check "gathered elements are what is read of a table" says "table bf16\[50000, 16\], an input, in part: 32\*T = 32768"
+part of_output <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N, 8]", y: "bf16[M, 3]"}
+nodes: {m: "sum(x, -1)", z: "m[:, 1:4] * y"}
+outputs: {m: f32, z: f32}
+END
+check "a slice of an output is read there" says "m f32\[M, 64\], an output, in part: 12\*M"
+passes of_output
+part of_node <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N, 8]", y: "bf16[M, 3]"}
+nodes: {m: "sum(x, -1)", z: "m[:, 1:4] * y"}
+outputs: {z: f32}
+END
+check "that of a node is saved under the node's name" says "saved_m f32\[M, 3\], saved: 12\*M"
+passes of_node
+check "--recompute of it" prints "^  saved_m: m\[:, 1:4\]" "$scratch/of_node.yaml" --recompute=saved_m
+check "--recompute of the node" prints "^  m: sum\(x, dim=-1\)" "$scratch/of_node.yaml" --recompute=m
+check "saves no view of it" test "$(grep -c "saved by" "$out")" -eq 0
+part node_itself <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N]", y: "bf16[M, 1]"}
+nodes: {m: "sum(x, -1)", z: "m[:, None] * y"}
+outputs: {z: f32}
+END
+check "a node is saved without dims of 1" says "m f32\[M\], saved: 4\*M"
+passes node_itself
+
 # ---- a backward graph that somebody wrote
 norm=examples/layer_norm.yaml
 check "both graphs" run 0 "$norm" -o "$back" --forward="$forth"
