@@ -65,6 +65,13 @@ void gen_grad_name(Joint *joint, uint32_t id, const char *owner, const char *nam
         gen_grad_free_name(joint, owner && joint->several ? ir_format(joint->job, "%s_%s", owner, name) : name);
 }
 
+const char *gen_grad_word(const Value *value) {
+    return value->name                 ? value->name
+           : value->op == OP_COMPOSITE ? value->call->callee
+           : value->op == OP_REDUCE    ? ir_reduction(value->reduction)->language
+                                       : ir_op_name(value->op);
+}
+
 static void take_names(Joint *joint) {
     const Graph *from = joint->from;
     for (uint32_t i = 0; i < from->types.count; i++) *IR_PUSH(joint->job, &joint->taken) = from->types.at[i].name;
@@ -319,8 +326,8 @@ Grad *gen_grad(Job *job, const Graph *graph, const GradOptions *options) {
     take_names(&joint);
     read_wrt(&joint, &options->wrt);
     copy_forward(&joint);
-    const bool *taken = read_of(&joint, &options->of);
-    go_back(&joint, taken);
+    joint.taken_outputs = read_of(&joint, &options->of);
+    go_back(&joint, joint.taken_outputs);
     add_gradients(&joint, &options->wrt);
 
     Grad *grad = IR_NEW(job, Grad);

@@ -1,31 +1,92 @@
 /* What PyTorch's autograd would keep for the same backward pass, run op by op. In: the forward graph and what gradients
- * flow through. Out: the tensors, each once. By the tables: an op keeps the operands and the result that its derivative
- * names, a composite (one operation in PyTorch too) what its line names, whole values computed again from what they are
- * made of, smaller ones (statistics) kept. Their dtypes are PyTorch's: that of the operands, f32 for statistics. */
+ * flow through. Out: the storages, each once and whole: views share that of what they are made of. By what PyTorch's
+ * derivatives name: the operands and the result of an op where the table's derivatives do, but for a few; of composites
+ * that are one operation there too, the list below; the others are taken apart. Dtypes are PyTorch's: those of the
+ * operands; a norm's statistics are in f32, in f64 for f64. */
 #include "gen/grad_build.h"
 
 #include <string.h>
 
+/* Of composites that are one operation in PyTorch: what it keeps of the operands and the result y, and the statistics
+ * of a row besides. */
+static const struct {
+    const char *callee, *kept, *statistics[2];
+} operations[] = {
+    {"mean", "", {NULL, NULL}},
+    {"var", "x", {NULL, NULL}},
+    {"std", "x y", {NULL, NULL}},
+    {"clamp", "x min max", {NULL, NULL}},
+    {"relu", "y", {NULL, NULL}},
+    {"silu", "x", {NULL, NULL}},
+    {"gelu", "x", {NULL, NULL}},
+    {"softplus", "x", {NULL, NULL}},
+    {"softmax", "y", {NULL, NULL}},
+    {"log_softmax", "y", {NULL, NULL}},
+    {"logsumexp", "x y", {NULL, NULL}},
+    {"layer_norm", "x weight bias", {"mean", "rstd"}},
+    {"rms_norm", "x weight", {"rstd", NULL}},
+};
+
+enum { OPERATIONS = sizeof operations / sizeof *operations };
+
 typedef struct Keeping {
     Joint *joint;
     Grad *grad;
-    const Graph *graph; /* calls with a line are calls, the rest is expanded */
-    bool *active;       /* of its values */
+    const Graph *graph; /* calls of these operations are calls, the rest is expanded */
+    bool *active;       /* of its values: it has a gradient in PyTorch */
+    bool *reached;      /* a gradient that comes in gets there */
+    bool *number;       /* made of numbers alone, of which autograd keeps no tensor */
     bool *kept;
     DType *dtypes; /* as PyTorch would compute them */
 } Keeping;
 
-static void keep(Keeping *keeping, uint32_t id) {
-    const Value *value = &keeping->graph->values.at[id];
-    if (value->op == OP_CONST || value->op == OP_SCALAR || value->op == OP_SIZE || keeping->kept[id]) return;
-    keeping->kept[id] = true;
-    const char *name = value->name                 ? value->name
-                       : value->op == OP_COMPOSITE ? value->call->callee
-                       : value->op == OP_REDUCE    ? ir_reduction(value->reduction)->language
-                                                   : ir_op_name(value->op);
-    *IR_PUSH(keeping->joint->job, &keeping->grad->autograd) =
-        (GradTensor){name, gen_grad_bytes(keeping->joint->job, &value->shape, keeping->dtypes[id])};
+static uint32_t operation_of(const Call *call) {
+    uint32_t i = 0;
+    while (i < OPERATIONS && strcmp(operations[i].callee, call->callee) != 0) i++;
+    return i;
 }
+
+/* ---- storages ---- */
+
+/* A slice of the first dim that it does not take at one index lies in one piece, others do not. */
+static bool in_one_piece(const Graph *graph, const Value *view) {
+    uint32_t dim = 0, whole_from = 0;
+    for (uint32_t k = 0; k < view->item_count; k++) {
+        const Item *item = &view->items[k];
+        if (item->kind == ITEM_NEW_AXIS) continue;
+        const Poly extent = graph->values.at[view->arg[0]].shape.extent[dim++];
+        const bool whole = item->kind == ITEM_RANGE && !item->start.count && ir_poly_equal(item->stop, extent);
+        if (!whole && dim - 1 > whole_from) return false;
+        if (item->kind == ITEM_AT && dim - 1 == whole_from) whole_from = dim;
+    }
+    return true;
+}
+
+/* The value whose storage a value lies in; a reshape of what is not in one piece is a copy. */
+static uint32_t storage_of(const Keeping *keeping, uint32_t id) {
+    const Graph *graph = keeping->graph;
+    uint32_t copy = IR_NONE;
+    for (;;) {
+        const Value *value = &graph->values.at[id];
+        const bool same = value->op == OP_CAST && keeping->dtypes[id] == keeping->dtypes[value->arg[0]];
+        if (value->op == OP_RESHAPE) copy = id;
+        if (value->op == OP_INDEX && copy != IR_NONE && !in_one_piece(graph, value)) return copy;
+        if (!same && value->op != OP_RESHAPE && (value->op != OP_INDEX || gen_grad_picks(value))) return id;
+        id = value->arg[0];
+    }
+}
+
+static void keep(Keeping *keeping, uint32_t id) {
+    if (keeping->number[id]) return;
+    id = storage_of(keeping, id);
+    if (keeping->kept[id]) return;
+    keeping->kept[id] = true;
+    const Value *value = &keeping->graph->values.at[id];
+    *IR_PUSH(keeping->joint->job, &keeping->grad->autograd) =
+        (GradTensor){gen_grad_word(value), gen_grad_bytes(keeping->joint->job, &value->shape, keeping->dtypes[id])};
+}
+
+/* ---- dtypes ---- */
 
 /* PyTorch's promotion of two dtypes: floats over integers, the wider of floats, f32 where neither holds the other. */
 static DType promote(DType a, DType b) {
@@ -56,10 +117,17 @@ static DType torch_dtype(const Graph *graph, const DType *dtypes, const Value *v
 
 /* ---- which ---- */
 
+/* Where PyTorch's derivative of an operand names others than the table's, from a, b and y; NULL: it does not. */
+static const char *own_names(const Keeping *keeping, const Value *value, uint32_t operand) {
+    if (value->op == OP_DIV && operand == 1)
+        return keeping->number[value->arg[0]] ? "y" : "a b"; /* 1 / x: reciprocal */
+    return NULL;
+}
+
 static void keep_of_primitive(Keeping *keeping, uint32_t id, const Value *value) {
     static const char *const names[] = {"a", "b", "c"};
     for (uint32_t k = 0; k < value->arg_count; k++) {
-        const char *text = ir_op(value->op)->derivative_text[k];
+        const char *own = own_names(keeping, value, k), *text = own ? own : ir_op(value->op)->derivative_text[k];
         if (!keeping->active[value->arg[k]]) continue;
         for (uint32_t i = 0; i < value->arg_count && i < 3; i++)
             if (gen_grad_has_word(text, names[i])) keep(keeping, value->arg[i]);
@@ -67,23 +135,9 @@ static void keep_of_primitive(Keeping *keeping, uint32_t id, const Value *value)
     }
 }
 
-/* Whether a value of a line is a statistic: smaller than the result, in every call of the line alike. */
-static bool is_statistic(const Joint *joint, uint32_t line, const char *name) {
-    for (uint32_t i = 0; i < joint->derived.count; i++) {
-        const Derived *derived = &joint->derived.at[i];
-        if (derived->call->line != line) continue;
-        for (uint32_t k = 0; k < derived->bindings.count; k++) {
-            if (strcmp(derived->bindings.names[k], name) != 0 || derived->bindings.args[k].kind != ARG_VALUE) continue;
-            const Value *value = &joint->graph->values.at[derived->bindings.args[k].value];
-            return !gen_grad_same_shape(&value->shape, &joint->graph->values.at[derived->value].shape);
-        }
-    }
-    return false;
-}
-
 /* The shape of a row's statistics. */
 static Shape reduced_shape(Keeping *keeping, const Value *value) {
-    Shape shape = value->shape;
+    Shape shape = keeping->graph->values.at[value->call->args[0].value].shape;
     for (uint32_t i = 0; i < value->call->count; i++) {
         if (strcmp(value->call->params[i], "dim") != 0) continue;
         const uint32_t dims = gen_dims_of(&keeping->joint->front, &value->call->args[i], shape.rank, value->place);
@@ -93,70 +147,80 @@ static Shape reduced_shape(Keeping *keeping, const Value *value) {
     return shape;
 }
 
-/* The names in a text of a line: operands, the result, and the line's own values before it, of which statistics are
- * kept and others are made of what they name in turn. */
-static void keep_names(Keeping *keeping, uint32_t id, const Statements *all, const char *text, uint32_t before,
-                       bool *seen) {
-    const Value *value = &keeping->graph->values.at[id];
+static void keep_of_call(Keeping *keeping, uint32_t id, const Value *value) {
+    const uint32_t operation = operation_of(value->call);
+    const char *kept = operations[operation].kept;
     for (uint32_t i = 0; i < value->call->count; i++)
-        if (value->call->args[i].kind == ARG_VALUE && gen_grad_has_word(text, value->call->params[i]))
+        if (value->call->args[i].kind == ARG_VALUE && gen_grad_has_word(kept, value->call->params[i]))
             keep(keeping, value->call->args[i].value);
-    if (gen_grad_has_word(text, "y")) keep(keeping, id);
-    for (uint32_t i = 0; i < before; i++) {
-        const Statement *statement = &all->at[i];
-        if (seen[i] || !strcmp(statement->name, "y") || !gen_grad_has_word(text, statement->name)) continue;
-        seen[i] = true;
-        if (statement->needs_gradient || !is_statistic(keeping->joint, value->call->line, statement->name)) {
-            keep_names(keeping, id, all, statement->text, i, seen);
-            continue;
-        }
+    if (gen_grad_has_word(kept, "y")) keep(keeping, id);
+    for (uint32_t i = 0; i < 2 && operations[operation].statistics[i]; i++) {
         const Shape shape = reduced_shape(keeping, value);
+        const DType dtype = ir_compute_dtype(keeping->dtypes[value->call->args[0].value]);
         *IR_PUSH(keeping->joint->job, &keeping->grad->autograd) =
-            (GradTensor){statement->name, gen_grad_bytes(keeping->joint->job, &shape, DTYPE_F32)};
+            (GradTensor){operations[operation].statistics[i], gen_grad_bytes(keeping->joint->job, &shape, dtype)};
     }
 }
 
-static void keep_of_call(Keeping *keeping, uint32_t id, const Value *value) {
-    const Statements all = gen_grad_read_line(keeping->joint->job, value->call->line);
-    bool *seen = IR_NEW_ARRAY(keeping->joint->job, bool, all.count + 1);
-    for (uint32_t i = 0; i < all.count; i++)
-        if (gen_grad_is_result(&all.at[i])) keep_names(keeping, id, &all, all.at[i].text, i, seen);
-}
-
 static uint32_t put_call(Front *front, Call *call, Place place) {
-    return *gen_composite_derivative(call->line) ? gen_add_composite(front, call, place)
-                                                 : gen_put_formula(front, call, place);
+    const bool whole = operation_of(call) < OPERATIONS && call->args[0].kind == ARG_VALUE;
+    return whole ? gen_add_composite(front, call, place) : gen_put_formula(front, call, place);
 }
 
-/* The forward graph with composites that have no line written out. */
-static Graph *calls_of_lines(Joint *joint, Front *front) {
+/* The forward graph with composites that are no operation of PyTorch's written out; map: its values there. */
+static Graph *calls_of_operations(Joint *joint, Front *front, uint32_t *map) {
     const Graph *from = joint->from;
     Graph *graph = ir_graph_create(joint->job, from->name);
     graph->dims = joint->graph->dims;
     graph->inputs = joint->graph->inputs;
     *front = (Front){.job = joint->job, .graph = graph, .put_call = put_call};
-    uint32_t *map = IR_NEW_ARRAY(joint->job, uint32_t, from->values.count + 1);
     for (uint32_t i = 0; i < from->values.count; i++)
         map[i] = gen_copy_value(front, &from->values.at[i], map, put_call);
     return graph;
 }
 
+static void look_at(Keeping *keeping, uint32_t id) {
+    const Value *value = &keeping->graph->values.at[id];
+    keeping->dtypes[id] = torch_dtype(keeping->graph, keeping->dtypes, value);
+    bool active = value->op == OP_INPUT && gen_grad_flows(keeping->joint, value, NULL);
+    bool number = value->op == OP_CONST || value->op == OP_SCALAR || value->op == OP_SIZE;
+    for (uint32_t k = 0; k < ir_value_operand_count(value); k++) {
+        const uint32_t operand = ir_value_operand(value, k);
+        if (operand == IR_NONE) continue;
+        active = active || keeping->active[operand];
+        number = (number || k == 0) && keeping->number[operand];
+    }
+    keeping->number[id] = number;
+    keeping->active[id] = active && ir_dtype(value->dtype)->kind == KIND_FLOAT; /* through floor too: of zeros */
+}
+
+/* Back from the outputs whose gradients come in. */
+static void find_reached(Keeping *keeping, const uint32_t *map) {
+    const Graph *graph = keeping->graph, *from = keeping->joint->from;
+    for (uint32_t i = 0; i < from->outputs.count; i++)
+        if (keeping->joint->taken_outputs[i]) keeping->reached[map[from->outputs.at[i].value]] = true;
+    for (uint32_t i = graph->values.count; i-- > 0;) {
+        keeping->reached[i] = keeping->reached[i] && keeping->active[i];
+        if (keeping->reached[i]) ir_value_mark_args(&graph->values.at[i], keeping->reached);
+    }
+}
+
 void gen_grad_list_autograd(Joint *joint, Grad *grad) {
     Front front;
-    const Graph *graph = calls_of_lines(joint, &front);
+    uint32_t *map = IR_NEW_ARRAY(joint->job, uint32_t, joint->from->values.count + 1);
+    const Graph *graph = calls_of_operations(joint, &front, map);
     const uint32_t count = graph->values.count;
     Keeping keeping = {.joint = joint, .grad = grad, .graph = graph};
     keeping.active = IR_NEW_ARRAY(joint->job, bool, count + 1);
+    keeping.reached = IR_NEW_ARRAY(joint->job, bool, count + 1);
+    keeping.number = IR_NEW_ARRAY(joint->job, bool, count + 1);
     keeping.kept = IR_NEW_ARRAY(joint->job, bool, count + 1);
     keeping.dtypes = IR_NEW_ARRAY(joint->job, DType, count + 1);
+    for (uint32_t i = 0; i < count; i++) look_at(&keeping, i);
+    find_reached(&keeping, map);
     for (uint32_t i = 0; i < count; i++) {
         const Value *value = &graph->values.at[i];
-        keeping.dtypes[i] = torch_dtype(graph, keeping.dtypes, value);
-        keeping.active[i] = gen_grad_flows(joint, value, keeping.active);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const Value *value = &graph->values.at[i];
-        if (!keeping.active[i]) continue;
+        if (!keeping.reached[i]) continue;
         if (value->op < OP_PRIMITIVES) keep_of_primitive(&keeping, i, value);
         if (value->op == OP_COMPOSITE) keep_of_call(&keeping, i, value);
         if (value->op == OP_REDUCE && gen_grad_has_word(ir_reduction(value->reduction)->derivative, "a")) {

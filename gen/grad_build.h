@@ -42,6 +42,7 @@ typedef struct Joint {
         *gradient; /* of each forward value: its gradient so far, whose dims of 1 may stand for whole ones; IR_NONE */
     IR_LIST(EqualPart) slices;   /* that wait for the others of their value */
     IR_LIST(const char *) taken; /* names that no other value may get */
+    const bool *taken_outputs;   /* of each output of `from`: its gradient comes in */
     const char *owner;           /* the node that is being copied, or NULL */
     bool several;                /* composites whose values get names: those then begin with the owner's */
     /* of each value, once simplified */
@@ -60,6 +61,7 @@ void gen_grad_name(Joint *joint, uint32_t id, const char *owner, const char *nam
 const char *gen_grad_fit(const Joint *joint, const char *name, const char *end);
 /* `base`, or with a number behind it that nothing else has; taken from now on. */
 const char *gen_grad_free_name(Joint *joint, const char *base);
+const char *gen_grad_word(const Value *value); /* its name, or that of its operation */
 
 /* Adds to the gradient of a forward value. `gradient` stands for a tensor of this shape, to which the value was
  * broadcast: its dims that are missing or 1 there stand for whole ones. */
@@ -136,6 +138,7 @@ uint32_t gen_grad_output_with(const Joint *joint, uint32_t id);
 uint32_t gen_grad_written_over(const Graph *from, uint32_t input);
 
 /* gen/grad_part.c */
+bool gen_grad_picks(const Value *value); /* an index by a tensor */
 /* Whether a view has all elements of its operand, each once. */
 bool gen_grad_takes_all(const Graph *graph, const Value *value);
 /* Of what is read and stored in this dtype; part: only slices or picked elements are, and they are less than all. */

@@ -8,6 +8,12 @@ typedef struct Reader {
     const int64_t *dims; /* by which two formulas are compared */
 } Reader;
 
+bool gen_grad_picks(const Value *value) {
+    for (uint32_t k = 0; k < value->item_count; k++)
+        if (value->items[k].kind == ITEM_GATHER) return true;
+    return false;
+}
+
 bool gen_grad_takes_all(const Graph *graph, const Value *value) {
     if (value->op == OP_RESHAPE) return true;
     for (uint32_t k = 0, d = 0; k < value->item_count; k++) {

@@ -403,11 +403,7 @@ static const char *word_for(Job *job, const Graph *graph, uint32_t id) {
     const Value *value = &graph->values.at[id];
     while (!value->name && (value->op == OP_CAST || value->op == OP_INDEX || value->op == OP_RESHAPE))
         value = &graph->values.at[value->arg[0]];
-    if (value->name) return ir_format(job, "saved_%s", value->name);
-    const char *word = value->op == OP_REDUCE      ? ir_reduction(value->reduction)->language
-                       : value->op == OP_COMPOSITE ? value->call->callee
-                                                   : ir_op_name(value->op);
-    return ir_format(job, "saved_%s", word);
+    return ir_format(job, "saved_%s", gen_grad_word(value));
 }
 
 /* Names for what the forward graph gets to store. */
