@@ -58,7 +58,8 @@ typedef struct Grad {
     IR_LIST(GradRead) reads;
     IR_LIST(GradTensor) autograd; /* what PyTorch's autograd would keep */
     IR_LIST(GradTensor)
-    recomputed; /* forward values that gradients use, computed again; bytes that saving would take */
+    recomputed; /* forward values that gradients use, themselves or through views, computed again; bytes that saving
+                   would take */
 } Grad;
 
 /* Stops the job at the place of what cannot be done: an unknown name, an integer input, a gathered operand, a name that

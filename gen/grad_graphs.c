@@ -199,21 +199,58 @@ static void add_scalars(Making *making, Graph *graph, uint32_t *map) {
     }
 }
 
-static void note_recomputed(Making *making) {
-    const bool *backward = making->cut->backward;
-    Joint *joint = making->joint;
+/* What the forward outputs are made of: not what derivatives alone compute. */
+static bool *find_forward(const Joint *joint) {
+    const Graph *graph = joint->graph;
+    bool *forward = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
+    for (uint32_t i = 0; i < joint->from->outputs.count; i++) forward[graph->outputs.at[i].value] = true;
+    for (uint32_t i = graph->values.count; i-- > 0;)
+        if (forward[i]) ir_value_mark_args(&graph->values.at[i], forward);
+    return forward;
+}
+
+static bool is_view(const Value *value) {
+    return value->op == OP_INDEX || value->op == OP_RESHAPE || value->op == OP_CAST;
+}
+
+/* Forward values that the backward graph uses, themselves or through views and casts, and does not read. */
+static bool *find_used(const Making *making, const bool *forward) {
+    const Joint *joint = making->joint;
     const Graph *graph = joint->graph;
     bool *used = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
-    for (uint32_t i = 0; i < graph->values.count; i++)
-        if (backward[i]) ir_value_mark_args(&graph->values.at[i], used);
-    for (uint32_t i = 0; i < graph->values.count; i++) {
-        const Value *value = &graph->values.at[i];
-        const bool leaf =
-            value->op == OP_CONST || value->op == OP_SIZE || value->op == OP_IOTA || value->op == OP_SCALAR;
-        const bool is_view = value->op == OP_INDEX || value->op == OP_RESHAPE;
-        if (!used[i] || backward[i] || leaf || is_view || making->cut->read[i] || !making->cut->needed[i]) continue;
+    for (uint32_t i = joint->from->outputs.count; i < graph->outputs.count; i++)
+        used[graph->outputs.at[i].value] = true;
+    for (uint32_t i = graph->values.count; i-- > 0;) {
+        if (!making->cut->needed[i] || making->cut->read[i]) used[i] = false;
+        const bool uses = making->cut->needed[i] && !making->cut->read[i];
+        if (uses && (!forward[i] || (used[i] && is_view(&graph->values.at[i]))))
+            ir_value_mark_args(&graph->values.at[i], used);
+        used[i] = used[i] && forward[i];
+    }
+    return used;
+}
+
+/* As the forward graph's file calls it, else as the backward one's does (node), else by its operation. */
+static const char *name_in_file(const Joint *joint, uint32_t id, const char *node) {
+    for (uint32_t i = 0; i < joint->from->values.count; i++)
+        if (joint->of_from[i] == id && joint->from->values.at[i].name) return joint->from->values.at[i].name;
+    return node ? node : gen_grad_word(&joint->graph->values.at[id]);
+}
+
+/* map: of joint values, to those of the backward graph. */
+static void note_recomputed(Making *making, const Graph *backward, const uint32_t *map) {
+    Joint *joint = making->joint;
+    Text file = ir_text(joint->job);
+    const GraphNotes notes = {.nodes = IR_NEW_ARRAY(joint->job, const char *, backward->values.count + 1)};
+    ir_graph_write(&file, backward, &notes);
+    const bool *used = find_used(making, find_forward(joint));
+    for (uint32_t i = 0; i < joint->graph->values.count; i++) {
+        const Value *value = &joint->graph->values.at[i];
+        const bool leaf = value->op == OP_CONST || value->op == OP_SIZE || value->op == OP_IOTA ||
+                          value->op == OP_SCALAR || value->op == OP_INPUT;
+        if (!used[i] || leaf || is_view(value)) continue;
         *IR_PUSH(joint->job, &making->grad->recomputed) = (GradTensor){
-            value->name ? value->name : ir_op_name(value->op), gen_grad_bytes(joint->job, &value->shape, value->dtype)};
+            name_in_file(joint, i, notes.nodes[map[i]]), gen_grad_bytes(joint->job, &value->shape, value->dtype)};
     }
 }
 
@@ -242,7 +279,7 @@ static void make_backward(Making *making) {
         output->value = map[output->value];
     }
     take_dims(joint->job, from, graph);
-    note_recomputed(making);
+    note_recomputed(making, graph, map);
     making->grad->backward = graph;
 }
 

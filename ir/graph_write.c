@@ -174,4 +174,6 @@ void ir_graph_write(Text *text, const Graph *graph, const GraphNotes *notes) {
     } while (!express_all(&writer, texts));
     ir_file_head(&express->file);
     put_nodes(&writer, texts);
+    for (uint32_t id = 0; notes && notes->nodes && id < count; id++)
+        notes->nodes[id] = express->node[id] ? express->file.names[id] : NULL;
 }

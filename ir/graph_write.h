@@ -11,6 +11,7 @@ typedef struct GraphNotes {
     const char *const *inputs;  /* beside each input; NULL: no array */
     const char *const *outputs; /* beside each output */
     const char *const *values;  /* beside the node of each value that is one */
+    const char **nodes;         /* goes out: the name of each value's node; NULL: it stands in an expression */
 } GraphNotes;
 
 /* Of a Graph as parse makes it, composites and all. Reads back to a graph that is the same (ir_graph_same). */

@@ -382,6 +382,7 @@ nodes: {z: "x[:, :N/4] * y"}
 outputs: {z: bf16}
 END
 check "a slice of an input is read again" says "x bf16\[M, 64\], an input, in part: 32\*M = 32768"
+check "which index has a part is no forward value" says "^  recompute +0: .*: nothing"
 check "and the whole of another" says "y bf16\[M, 16\], an input: 32\*M"
 check "together" says "^  read +64\*M = 65536"
 check "nothing is saved for it" says "^  saved +0:"
@@ -449,6 +450,34 @@ outputs: {z: f32}
 END
 check "a node is saved without dims of 1" says "m f32\[M\], saved: 4\*M"
 passes node_itself
+
+# ---- what is computed again
+part halves_of_node <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N]", b: "f32[N]"}
+nodes: {h: x + b, y: "square(h[:, :N/2]) * h[:, N/2:]"}
+outputs: {y: bf16}
+END
+check "what is used through views is computed again" says "^  recompute +384\*M = 393216: .*: h \(256\*M = 262144\), "
+part as_in_files <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N]", w: "f32[N]", b: "f32[N]"}
+nodes:
+  r: rsqrt(sum(x * x, -1, True) + 1e-6)
+  n: x * r
+  y: n * w * sigmoid(x + b)
+outputs: {y: bf16}
+END
+check "what is computed again has the name that the file gives it" says "^  recompute +768\*M = 786432: .*: n \(256\*M = 262144\)"
+check "or the backward file" says "t1 \(256\*M = 262144\)"
+passes as_in_files
+part cube <<'END'
+dims: {M: any}
+inputs: {x: "f32[M, 8]"}
+nodes: {y: rsqrt(x)}
+outputs: {y: f32}
+END
+check "nor is the cube of a root that is stored" says "^  recompute +0: "
 
 # ---- a backward graph that somebody wrote
 norm=examples/layer_norm.yaml

@@ -482,7 +482,9 @@ static void test_comments(void **state) {
         for (size_t k = 0; k < sizeof named / sizeof *named; k++)
             if (graph->values.at[i].name && !strcmp(graph->values.at[i].name, named[k][0])) values[i] = named[k][1];
     }
-    const GraphNotes notes = {"The first line.\n\nThe third, {of: three}.\n", inputs, outputs, values};
+    const char **nodes = calloc(graph->values.count, sizeof *nodes);
+    assert_non_null(nodes);
+    const GraphNotes notes = {"The first line.\n\nThe third, {of: three}.\n", inputs, outputs, values, nodes};
     const char *written = write_graph(graph_text, &notes);
     assert_string_equal(written, "# The first line.\n#\n# The third, {of: three}.\n"
                                  "graph: g\n"
@@ -497,12 +499,20 @@ static void test_comments(void **state) {
                                  "  b: where(a > 0, exp(a) * longer + 1, longer) + tanh(a + s)\n"
                                  "  c: b + 1\n"
                                  "outputs:\n  b: f32  # of x\n  c: f32\n");
+    for (uint32_t i = 0, found = 0; i < graph->values.count; i++) { /* a, b and c, and nothing else, are nodes */
+        const Value *value = &graph->values.at[i];
+        const char *name = value->op == OP_INPUT ? NULL : value->name;
+        assert_true(name ? nodes[i] && !strcmp(nodes[i], name) : !nodes[i]);
+        found += name != NULL;
+        if (i + 1 == graph->values.count) assert_int_equal(found, 3);
+    }
     GraphText *again = graph_text_string(written, UP_TO_PARSE);
     if (again->status != STATUS_OK) fail_msg("%s", ir_job_report(again->job));
     assert_true(is_same(graph_text, again));
     graph_text_free(again);
     graph_text_free(graph_text);
     free(values);
+    free(nodes);
 }
 
 int main(void) {
