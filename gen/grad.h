@@ -42,8 +42,9 @@ typedef struct GradRead {
     const char *name;
     DType dtype;
     Shape shape;
-    Poly bytes; /* that are read of it, in the symbols of the graph's dims */
-    bool part;  /* no more than slices or picked elements of it */
+    Poly stored; /* its bytes, in the symbols of the graph's dims */
+    Poly bytes;  /* that are read of it */
+    bool part;   /* no more than slices or picked elements of it */
 } GradRead;
 
 typedef struct GradTensor {

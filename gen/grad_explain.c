@@ -17,13 +17,15 @@ static Poly fold(const Savings *s, Poly bytes) {
     return ir_poly_fold(s->e.job, bytes, s->fixed, s->grad->from->dims.count, &overflow);
 }
 
-/* Of the reads from this source; IR_NONE: of all. */
+/* Of the reads from this source, IR_NONE: of all. What is saved counts as it is stored, whole. */
 static Poly sum_reads(const Savings *s, uint32_t source) {
     Poly sum = ir_poly_int(s->e.job, 0);
     bool overflow = false;
-    for (uint32_t i = 0; i < s->grad->reads.count; i++)
-        if (source == IR_NONE || s->grad->reads.at[i].source == (GradSource)source)
-            sum = ir_poly_add(s->e.job, sum, s->grad->reads.at[i].bytes, &overflow);
+    for (uint32_t i = 0; i < s->grad->reads.count; i++) {
+        const GradRead *read = &s->grad->reads.at[i];
+        const Poly bytes = source == GRAD_SAVED ? read->stored : read->bytes;
+        if (source == IR_NONE || read->source == (GradSource)source) sum = ir_poly_add(s->e.job, sum, bytes, &overflow);
+    }
     return fold(s, sum);
 }
 

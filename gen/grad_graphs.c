@@ -147,6 +147,7 @@ static void add_input(Making *making, Graph *graph, uint32_t id, const Tensor *t
 static void note_read(Making *making, GradSource source, uint32_t id, const Tensor *tensor) {
     GradRead *read = IR_PUSH(making->joint->job, &making->grad->reads);
     *read = (GradRead){.source = source, .name = tensor->name, .dtype = tensor->dtype, .shape = tensor->shape};
+    read->stored = gen_grad_bytes(making->joint->job, &tensor->shape, tensor->dtype);
     read->bytes = gen_grad_read_bytes(making->joint, making->cut, id, tensor->dtype, &read->part);
 }
 
@@ -209,10 +210,6 @@ static bool *find_forward(const Joint *joint) {
     return forward;
 }
 
-static bool is_view(const Value *value) {
-    return value->op == OP_INDEX || value->op == OP_RESHAPE || value->op == OP_CAST;
-}
-
 /* Forward values that the backward graph uses, themselves or through views and casts, and does not read. */
 static bool *find_used(const Making *making, const bool *forward) {
     const Joint *joint = making->joint;
@@ -223,7 +220,7 @@ static bool *find_used(const Making *making, const bool *forward) {
     for (uint32_t i = graph->values.count; i-- > 0;) {
         if (!making->cut->needed[i] || making->cut->read[i]) used[i] = false;
         const bool uses = making->cut->needed[i] && !making->cut->read[i];
-        if (uses && (!forward[i] || (used[i] && is_view(&graph->values.at[i]))))
+        if (uses && (!forward[i] || (used[i] && gen_grad_is_view(&graph->values.at[i]))))
             ir_value_mark_args(&graph->values.at[i], used);
         used[i] = used[i] && forward[i];
     }
@@ -248,7 +245,7 @@ static void note_recomputed(Making *making, const Graph *backward, const uint32_
         const Value *value = &joint->graph->values.at[i];
         const bool leaf = value->op == OP_CONST || value->op == OP_SIZE || value->op == OP_IOTA ||
                           value->op == OP_SCALAR || value->op == OP_INPUT;
-        if (!used[i] || leaf || is_view(value)) continue;
+        if (!used[i] || leaf || gen_grad_is_view(value)) continue;
         *IR_PUSH(joint->job, &making->grad->recomputed) = (GradTensor){
             name_in_file(joint, i, notes.nodes[map[i]]), gen_grad_bytes(joint->job, &value->shape, value->dtype)};
     }

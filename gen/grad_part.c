@@ -8,6 +8,10 @@ typedef struct Reader {
     const int64_t *dims; /* by which two formulas are compared */
 } Reader;
 
+bool gen_grad_is_view(const Value *value) {
+    return value->op == OP_INDEX || value->op == OP_RESHAPE || value->op == OP_CAST;
+}
+
 bool gen_grad_picks(const Value *value) {
     for (uint32_t k = 0; k < value->item_count; k++)
         if (value->items[k].kind == ITEM_GATHER) return true;
@@ -57,8 +61,7 @@ static Poly elements_read(const Reader *reader, uint32_t id) {
     for (uint32_t i = id + 1; i < graph->values.count; i++) {
         const Value *value = &graph->values.at[i];
         if (!reader->cut->needed[i] || reader->cut->read[i] || !uses(value, id)) continue;
-        const bool is_view = value->op == OP_INDEX || value->op == OP_RESHAPE || value->op == OP_CAST;
-        if (!is_view || is_index_of(value, id)) return all;
+        if (!gen_grad_is_view(value) || is_index_of(value, id)) return all;
         sum = ir_poly_add(job, sum, elements_read(reader, i), &overflow);
     }
     return overflow ? all : least(reader, sum, all);

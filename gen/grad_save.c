@@ -89,9 +89,7 @@ uint32_t gen_grad_written_over(const Graph *from, uint32_t input) {
 
 /* What a value is a view of; a cast to another dtype is read as what it was made of. */
 static uint32_t source_of(const Graph *graph, uint32_t id) {
-    while (graph->values.at[id].op == OP_INDEX || graph->values.at[id].op == OP_RESHAPE ||
-           graph->values.at[id].op == OP_CAST)
-        id = graph->values.at[id].arg[0];
+    while (gen_grad_is_view(&graph->values.at[id])) id = graph->values.at[id].arg[0];
     return id;
 }
 
@@ -260,6 +258,15 @@ static void mark_named(const Joint *joint, const Names *names, const char *optio
     }
 }
 
+static void spread_to_views(Job *job, const Graph *graph, const bool *stored, bool *again) {
+    IR_REQUIRE(job, graph->values.at);
+    for (uint32_t i = 0; i < graph->values.count; i++) {
+        const Value *value = &graph->values.at[i];
+        const uint32_t of = gen_grad_is_view(value) ? value->arg[0] : IR_NONE;
+        again[i] = again[i] || (of != IR_NONE && again[of] && !stored[i]);
+    }
+}
+
 /* What has no name is part of the expression that uses it, which is computed again whole; and so are views of it. */
 static void spread_again(const Joint *joint, const bool *stored, bool *again) {
     const Graph *graph = joint->graph;
@@ -270,11 +277,7 @@ static void spread_again(const Joint *joint, const bool *stored, bool *again) {
             if (operand && !operand->name && operand->op != OP_INPUT && operand->op != OP_SCALAR) again[id] = true;
         }
     }
-    for (uint32_t i = 0; i < graph->values.count; i++) {
-        const Value *value = &graph->values.at[i];
-        const bool is_view = value->op == OP_INDEX || value->op == OP_RESHAPE;
-        again[i] = again[i] || (is_view && again[value->arg[0]] && !stored[i]);
-    }
+    spread_to_views(joint->job, graph, stored, again);
 }
 
 /* Without masks of the largest elements: they are the same wherever derivatives are taken. */
@@ -401,8 +404,7 @@ static bool least_cut(Joint *joint, Network *network, Cut *cut) {
 /* What a value without a name is called: by the name or the op of what it is a view or a cast of, or by its own op. */
 static const char *word_for(Job *job, const Graph *graph, uint32_t id) {
     const Value *value = &graph->values.at[id];
-    while (!value->name && (value->op == OP_CAST || value->op == OP_INDEX || value->op == OP_RESHAPE))
-        value = &graph->values.at[value->arg[0]];
+    while (!value->name && gen_grad_is_view(value)) value = &graph->values.at[value->arg[0]];
     return ir_format(job, "saved_%s", gen_grad_word(value));
 }
 

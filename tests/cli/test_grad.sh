@@ -440,6 +440,9 @@ END
 check "that of a node is saved under the node's name" says "saved_m f32\[M, 3\], saved: 12\*M"
 passes of_node
 check "--recompute of it" prints "^  saved_m: m\[:, 1:4\]" "$scratch/of_node.yaml" --recompute=saved_m
+check "reads of the node" run 0 "$scratch/of_node.yaml" --recompute=saved_m -v -o "$back"
+check "a part" warns "m f32\[M, 64\], saved, in part: 12\*M = "
+check "of the whole that is stored" warns "^  saved +256\*M = "
 check "--recompute of the node" prints "^  m: sum\(x, dim=-1\)" "$scratch/of_node.yaml" --recompute=m
 check "saves no view of it" test "$(grep -c "saved by" "$out")" -eq 0
 part node_itself <<'END'
