@@ -16,6 +16,7 @@ static const struct {
     {"var", "x", {NULL, NULL}},
     {"std", "x y", {NULL, NULL}},
     {"clamp", "x min max", {NULL, NULL}},
+    {"reciprocal", "y", {NULL, NULL}},
     {"relu", "y", {NULL, NULL}},
     {"silu", "x", {NULL, NULL}},
     {"gelu", "x", {NULL, NULL}},
@@ -117,18 +118,22 @@ static DType torch_dtype(const Graph *graph, const DType *dtypes, const Value *v
 
 /* ---- which ---- */
 
-/* Where PyTorch's derivative of an operand names others than the table's, from a, b and y; NULL: it does not. */
-static const char *own_names(const Keeping *keeping, const Value *value, uint32_t operand) {
-    if (value->op == OP_DIV && operand == 1)
-        return keeping->number[value->arg[0]] ? "y" : "a b"; /* 1 / x: reciprocal */
-    return NULL;
+/* A tensor that is no value of the graph. */
+static void keep_other(Keeping *keeping, const char *name, const Shape *shape, DType dtype) {
+    *IR_PUSH(keeping->joint->job, &keeping->grad->autograd) =
+        (GradTensor){name, gen_grad_bytes(keeping->joint->job, shape, dtype)};
 }
 
 static void keep_of_primitive(Keeping *keeping, uint32_t id, const Value *value) {
     static const char *const names[] = {"a", "b", "c"};
     for (uint32_t k = 0; k < value->arg_count; k++) {
-        const char *own = own_names(keeping, value, k), *text = own ? own : ir_op(value->op)->derivative_text[k];
+        const bool divisor = value->op == OP_DIV && k == 1; /* whose derivative names both operands in PyTorch */
+        const char *text = divisor ? "a b" : ir_op(value->op)->derivative_text[k];
         if (!keeping->active[value->arg[k]]) continue;
+        if (divisor && keeping->number[value->arg[0]]) { /* 2 / x is reciprocal(x) * 2, of which the first is kept */
+            keep_other(keeping, "reciprocal", &value->shape, keeping->dtypes[id]);
+            continue;
+        }
         for (uint32_t i = 0; i < value->arg_count && i < 3; i++)
             if (gen_grad_has_word(text, names[i])) keep(keeping, value->arg[i]);
         if (gen_grad_has_word(text, "y")) keep(keeping, id);
@@ -157,8 +162,7 @@ static void keep_of_call(Keeping *keeping, uint32_t id, const Value *value) {
     for (uint32_t i = 0; i < 2 && operations[operation].statistics[i]; i++) {
         const Shape shape = reduced_shape(keeping, value);
         const DType dtype = ir_compute_dtype(keeping->dtypes[value->call->args[0].value]);
-        *IR_PUSH(keeping->joint->job, &keeping->grad->autograd) =
-            (GradTensor){operations[operation].statistics[i], gen_grad_bytes(keeping->joint->job, &shape, dtype)};
+        keep_other(keeping, operations[operation].statistics[i], &shape, dtype);
     }
 }
 
