@@ -227,6 +227,21 @@ static _Noreturn void refuse_written(const Network *network) {
 
 /* ---- names ---- */
 
+/* OWNER_name of several norms, or what is spelled much like it. */
+static const char *meant(Job *job, const char *name, const char *const *names, uint32_t count) {
+    const char *end = ir_format(job, "_%s", name);
+    Text text = ir_text(job);
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t length = strlen(names[i]), part = strlen(end);
+        if (length > part && !strcmp(names[i] + length - part, end))
+            ir_text_format(&text, "%s'%s'", text.count ? " or " : "; did you mean ", names[i]);
+    }
+    const char *near = text.count ? NULL : ir_near_miss(job, name, names, count);
+    if (near) ir_text_format(&text, "; did you mean '%s'", near);
+    if (text.count) ir_text_put(&text, "?");
+    return ir_text_string(&text);
+}
+
 static uint32_t find_named(const Joint *joint, const char *name, const char *option) {
     const Graph *graph = joint->graph;
     IR_LIST(const char *) names = {0};
@@ -239,9 +254,8 @@ static uint32_t find_named(const Joint *joint, const char *name, const char *opt
         if (!strcmp(graph->values.at[i].name, name)) return i;
         *IR_PUSH(joint->job, &names) = graph->values.at[i].name;
     }
-    const char *near = ir_near_miss(joint->job, name, names.at, names.count);
-    ir_stop_at(joint->job, STATUS_USAGE, (Place){0, 0}, "--%s=%s: no value that the gradients use has this name%s%s%s",
-               option, name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    ir_stop_at(joint->job, STATUS_USAGE, (Place){0, 0}, "--%s=%s: no value that the gradients use has this name%s",
+               option, name, meant(joint->job, name, names.at, names.count));
 }
 
 static void mark_named(const Joint *joint, const Names *names, const char *option, const bool *backward, bool *marks) {

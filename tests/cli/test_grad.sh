@@ -151,6 +151,14 @@ check "--wrt: twice" nothing 2 "--wrt=x: it is named twice" "$graph" --wrt=x,x
 check "--of: no such output" nothing 2 "'kep' is no output of the graph; did you mean 'kept'" "$graph" --of=kep
 check "--of: an integer" nothing 1 "add_norm.yaml:11:26: error: the output 'last' is of i64: only floats" "$graph" --of=last
 check "--save: no such node" nothing 2 "--save=rst: no value .*; did you mean 'rstd'" "$graph" --save=rst
+cat >"$scratch/two.yaml" <<'END'
+graph: two
+dims: {M: any}
+inputs: {x: "f32[M, 8]", z: "f32[M, 8]"}
+nodes: {q: rms_norm(x, eps=1e-6), k: "rms_norm(z, eps=1e-6)"}
+outputs: {q: f32, k: f32}
+END
+check "--save: of which norm" nothing 2 "--save=rstd: no value .*; did you mean 'q_rstd' or 'k_rstd'\?" "$scratch/two.yaml" --save=rstd
 check "--recompute: no such node" nothing 2 "--recompute=xha: no value .*; did you mean 'xhat'" "$graph" --recompute=xha
 check "--save: what is not needed" nothing 2 "--save=y: the gradients do not need it" "$graph" --save=y
 check "--save: an input" nothing 2 "--save=x: it is an input" "$graph" --save=x
