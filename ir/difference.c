@@ -160,7 +160,7 @@ static Part changed_part(const Part *whole, uint32_t rank, const Expected *centr
     Part part = {.count = 0};
     int64_t index[IR_MAX_RANK] = {0};
     for (uint64_t i = 0; i < whole->count; i++, step_index(&whole->box, rank, index)) {
-        if (moved->number[i] == centre->number[i]) continue;
+        if (moved->number[i] == centre->number[i] || !isfinite(centre->number[i])) continue;
         for (uint32_t d = 0; d < rank; d++) {
             if (!part.count || index[d] < part.box.start[d]) part.box.start[d] = index[d];
             if (!part.count || index[d] >= part.box.stop[d]) part.box.stop[d] = index[d] + 1;
@@ -205,6 +205,7 @@ static void add_output(Moved *moved, const Mover *mover, uint32_t o, const Expec
     for (uint64_t i = 0; i < part->count; i++, step_index(&part->box, rank, index)) {
         uint64_t at = 0;
         for (uint32_t d = 0; d < rank; d++) at = at * (uint64_t)whole.box.stop[d] + (uint64_t)index[d];
+        if (!isfinite(mover->centre[o].number[at])) continue;
         const double weight = mover->of->weight[o][at], bound = mover->centre[o].bound[at];
         const long double a = element_of(left, i), b = element_of(right, i), c = element_of(&mover->centre[o], at);
         moved->central += weight * minus(b, a);
@@ -212,7 +213,7 @@ static void add_output(Moved *moved, const Mover *mover, uint32_t o, const Expec
         moved->moved += fabs(weight) * (double)fabsl(minus(b, a));
         const bool jumps = mover->centre[o].cause && mover->centre[o].cause[at]; /* then bound reaches over it */
         const double added_up = jumps ? 0 : bound * cancelled;
-        if (isfinite((double)c)) moved->size += fabs(weight) * fmax((double)fabsl(c), added_up);
+        moved->size += fabs(weight) * fmax((double)fabsl(c), added_up);
         moved->noise += fabs(weight) * (right->bound[i] + left->bound[i] + 2 * bound);
     }
 }

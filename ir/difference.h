@@ -4,7 +4,7 @@
 
 #include "ir/eval.h"
 
-/* L = the sum over outputs of sum(weight * output). */
+/* L = the sum over outputs of sum(weight * output), of those elements that are finite where nothing is moved. */
 typedef struct Weighted {
     const Graph *graph;          /* of ir_graph_widen, composites expanded */
     const EvalInput *input;      /* views of floats are f64 without gaps, rounded by ir_difference_round */

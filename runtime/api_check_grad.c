@@ -29,6 +29,8 @@ typedef struct GradRun {
     ng_check_grad_options options;
     RtScratch given; /* of the forward program's own tensors */
     Side sides[2];   /* forward extended, backward */
+    const GradOptions *names;
+    const RtLeftOut *left_out; /* of the forward program's outputs; NULL until the forward side ran */
     Tell report;
     Text why;
     Status status;
@@ -105,6 +107,17 @@ static void fill_random(const View *view, int64_t count, uint64_t seed, const ch
     }
 }
 
+/* An element that is left out has nothing coming in. */
+static void leave_out(Job *job, const GradRun *run, const View *view, const char *gradient) {
+    const Graph *graph = run->forward->tables->graph;
+    const char *owner = gen_gradient_owner(run->names, gradient);
+    const uint32_t output = owner ? ir_tensor_find(graph->outputs.at, graph->outputs.count, owner) : IR_NONE;
+    IR_REQUIRE(job, output != IR_NONE && run->left_out[output].at);
+    const RtLeftOut *left_out = &run->left_out[output];
+    for (uint64_t i = 0; i < left_out->elements; i++)
+        if (left_out->at[i]) ir_store_float(view->dtype, rt_view_element(view, i), 0);
+}
+
 /* As differences take them: what runs must have the same numbers. */
 static void round_elements(Job *job, const View *view, int64_t count) {
     double *number = IR_NEW_ARRAY(job, double, (size_t)count + 1);
@@ -132,6 +145,7 @@ static void fill_input(Job *job, GradRun *run, Side *side, uint32_t tensor) {
     if (from == IR_NONE) {
         fill_random(&to, count, run->options.seed, name);
         if (to.dtype == DTYPE_F64) round_elements(job, &to, count);
+        leave_out(job, run, &to, name);
         return;
     }
     const View view = view_of(forward->program->tables, &forward->scratch, from, forward->tensors[from]);
@@ -268,6 +282,7 @@ static bool check_gradients(Job *job, GradRun *run, const Graph *graph, const Gr
                                .given = run->options.backward != NULL,
                                .input = &input,
                                .weight = weights_of(job, run, options),
+                               .left_out = run->left_out,
                                .backward = program->graph,
                                .backward_input = &backward_input,
                                .got = got,
@@ -276,6 +291,13 @@ static bool check_gradients(Job *job, GradRun *run, const Graph *graph, const Gr
     run->status = rt_check_gradients(job, &check, gradients, &run->why);
     if (run->status) return false;
     bool passed = true;
+    gen_tell_open(&run->report, "left_out", true);
+    for (uint32_t o = 0; o < graph->outputs.count; o++) {
+        if (!check.weight[o]) continue;
+        rt_left_out_tell(job, &run->report, graph->outputs.at[o].name, &run->left_out[o]);
+        passed &= rt_left_out_judge(&run->why, graph->outputs.at[o].name, &run->left_out[o]);
+    }
+    gen_tell_close(&run->report, true);
     gen_tell_open(&run->report, "gradients", true);
     for (uint32_t o = 0; o < count; o++) {
         rt_gradient_tell(job, &run->report, &gradients[o]);
@@ -325,7 +347,12 @@ static void grad_work(Job *job, void *state) {
     gen_grad_backward(&texts[1], grad);
     run->sides[0].what = "forward graph";
     run->sides[1].what = "backward graph";
-    for (uint32_t k = 0; k < 2 && !run->status; k++) run->status = run_side(job, run, &run->sides[k], &texts[k]);
+    run->names = &options;
+    run->status = run_side(job, run, &run->sides[0], &texts[0]);
+    if (run->status) return;
+    const EvalInput input = forward_input(job, run);
+    run->left_out = rt_grad_left_out(job, graph, &input);
+    run->status = run_side(job, run, &run->sides[1], &texts[1]);
     if (run->status) return;
     gen_tell_open(&run->report, NULL, false);
     gen_tell_open(&run->report, "outputs", true);

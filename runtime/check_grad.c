@@ -33,6 +33,7 @@ typedef struct Differences {
     Weighted weighted;
     const Expected *centre;
     const Expected *gradients; /* exact */
+    bool partly;               /* output elements were left out: gradients that are not finite are, too */
     IR_LIST(Task) tasks;
 } Differences;
 
@@ -97,13 +98,40 @@ static EvalInput widen_input(Job *job, const Graph *graph, const EvalInput *inpu
     return wide;
 }
 
+RtLeftOut *rt_grad_left_out(Job *job, const Graph *graph, const EvalInput *input) {
+    const Graph *wide = gen_exact_graph(job, graph);
+    const EvalInput given = widen_input(job, wide, input);
+    RtLeftOut *left_out = IR_NEW_ARRAY(job, RtLeftOut, graph->outputs.count + (size_t)1);
+    for (uint32_t o = 0; o < graph->outputs.count; o++) {
+        if (ir_dtype(graph->outputs.at[o].dtype)->kind != KIND_FLOAT) continue;
+        const Expected output = ir_eval_graph(job, wide, &given, o, NULL);
+        bool *at = IR_NEW_ARRAY(job, bool, output.count + 1);
+        for (uint64_t i = 0; i < output.count; i++) left_out[o].count += at[i] = !isfinite(output.number[i]);
+        left_out[o].elements = output.count;
+        left_out[o].at = at;
+    }
+    return left_out;
+}
+
+static bool any_left_out(const RtGradCheck *check) {
+    uint64_t count = 0;
+    for (uint32_t o = 0; o < check->graph->outputs.count; o++) count += check->weight[o] ? check->left_out[o].count : 0;
+    return count > 0;
+}
+
 /* ---- differences ---- */
 
-static double *make_direction(Job *job, uint64_t seed, uint64_t which, uint64_t count) {
-    double *direction = IR_NEW_ARRAY(job, double, count + 1);
-    uint64_t random = seed + which + 1;
-    for (uint64_t i = 0; i < count; i++)
-        direction[i] = (double)((int64_t)(next_random(&random) % (2 * PARTS + 1)) - PARTS) / PARTS;
+static bool takes_part(const Differences *all, const Expected *gradient, uint64_t i) {
+    return !all->partly || isfinite(gradient->number[i]);
+}
+
+static double *make_direction(Job *job, const Differences *all, uint64_t which, const Expected *gradient) {
+    double *direction = IR_NEW_ARRAY(job, double, gradient->count + 1);
+    uint64_t random = all->check->seed + which + 1;
+    for (uint64_t i = 0; i < gradient->count; i++) {
+        const int64_t parts = (int64_t)(next_random(&random) % (2 * PARTS + 1)) - PARTS;
+        if (takes_part(all, gradient, i)) direction[i] = (double)parts / PARTS;
+    }
     return direction;
 }
 
@@ -124,8 +152,9 @@ static void difference_work(Job *job, void *state) {
     const Expected *gradient = &all->gradients[task->output];
     const double *direction = NULL;
     if (task->direction) {
-        direction = make_direction(job, all->check->seed, task->index, gradient->count);
+        direction = make_direction(job, all, task->index, gradient);
         for (uint64_t i = 0; i < gradient->count; i++) {
+            if (!takes_part(all, gradient, i)) continue;
             task->got += direction[i] * gradient->number[i];
             task->bound += fabs(direction[i]) * (bound_of(gradient, i) + 0x1p-53 * fabs(gradient->number[i]));
         }
@@ -149,12 +178,16 @@ static void difference_one(void *state, uint32_t index) {
         ir_job_free(job);
 }
 
-static void add_tasks(Job *job, Differences *all, uint32_t output, uint32_t input, uint64_t count) {
+static void add_tasks(Job *job, Differences *all, uint32_t output, uint32_t input) {
+    const Expected *gradient = &all->gradients[output];
+    uint64_t *taken = IR_NEW_ARRAY(job, uint64_t, gradient->count + 1), count = 0;
+    for (uint64_t i = 0; i < gradient->count; i++)
+        if (takes_part(all, gradient, i)) taken[count++] = i;
     uint64_t random = all->check->seed ^ ((uint64_t)(output + 1) << 32);
     const uint64_t elements = count <= ALL_OF ? count : SAMPLED;
     for (uint64_t i = 0; i < elements; i++)
-        *IR_PUSH(job, &all->tasks) =
-            (Task){.output = output, .input = input, .index = count <= ALL_OF ? i : next_random(&random) % count};
+        *IR_PUSH(job, &all->tasks) = (Task){
+            .output = output, .input = input, .index = taken[count <= ALL_OF ? i : next_random(&random) % count]};
     for (uint64_t i = 0; count > 1 && i < DIRECTIONS; i++)
         *IR_PUSH(job, &all->tasks) = (Task){.output = output, .input = input, .index = i, .direction = true};
 }
@@ -169,6 +202,7 @@ static void judge(RtGradient *gradient, const Task *task) {
     } else {
         gradient->compared++;
         gradient->uncertain += !sure;
+        gradient->endless += isfinite(task->got) ? 0 : 1;
     }
     if (!sure) return;
     gradient->failed += !(share <= 1);
@@ -235,6 +269,7 @@ typedef struct Compared {                   /* of one gradient: exact, and three
     const Expected *exact, *as_is, *stated; /* as_is is not rounded to the dtype */
     const double *got;
     DType dtype;
+    bool partly; /* where exact is not finite nothing is compared */
 } Compared;
 
 static void compare_dtypes(RtGradient *gradient, const Compared *compared, uint64_t i) {
@@ -265,6 +300,10 @@ static void compare_run(RtGradient *gradient, const Compared *compared, uint64_t
 static void compare_elements(RtGradient *gradient, const Compared *compared) {
     double largest = 0;
     for (uint64_t i = 0; i < gradient->elements; i++) {
+        if (compared->partly && !isfinite(compared->exact->number[i])) {
+            gradient->not_finite++;
+            continue;
+        }
         const double exact = fabs(compared->exact->number[i]),
                      error = fabs(compared->got[i] - compared->exact->number[i]);
         if (isfinite(exact)) largest = fmax(largest, exact);
@@ -304,7 +343,8 @@ Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradie
     const Expected *as_is = gen_exact_gradients(job, &own, own.backward, &given);
     const Expected *stated = state_gradients(job, check, &own, &given);
     const bool judged = !rounds(check->backward) && !rounds(check->graph);
-    Differences all = {.check = check, .weighted = {exact->graph, &input, check->weight}};
+    Differences all = {
+        .check = check, .partly = any_left_out(check), .weighted = {exact->graph, &input, check->weight}};
     all.gradients = gen_exact_gradients(job, exact, exact->backward, &given);
     all.centre = ir_difference_centre(job, &all.weighted);
     uint32_t *stands_for = IR_NEW_ARRAY(job, uint32_t, exact->backward->outputs.count + (size_t)1);
@@ -322,8 +362,8 @@ Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradie
         gradient->given = check->given;
         gradient->worst.share = gradient->apart_worst.share = gradient->off_worst.share = -1;
         compare_elements(gradient, &(Compared){&all.gradients[o], &as_is[to], &stated[to], check->got[to],
-                                               backward->outputs.at[to].dtype});
-        add_tasks(job, &all, o, of, gradient->elements);
+                                               backward->outputs.at[to].dtype, all.partly});
+        add_tasks(job, &all, o, of);
     }
     rt_parallel(all.tasks.count, difference_one, &all);
     return gather(&all, gradients, stands_for, why);

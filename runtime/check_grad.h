@@ -6,6 +6,14 @@
 #include "gen/tell.h"
 #include "runtime/launch.h"
 
+/* Elements of an output that are not finite where gradients are checked: they take no part, their gradient comes in as
+ * 0.
+ */
+typedef struct RtLeftOut {
+    uint64_t elements, count;
+    const bool *at; /* of each element, row-major; NULL: an output that is no float */
+} RtLeftOut;
+
 typedef struct RtGradCheck {
     const Allocator *allocator; /* of the jobs on other threads */
     const Graph *graph;         /* the forward one, as parse makes it */
@@ -14,6 +22,7 @@ typedef struct RtGradCheck {
     bool given;                      /* somebody wrote its backward graph */
     const EvalInput *input;          /* of the forward graph, as stored */
     const double *const *weight;     /* the gradient of each of its outputs, row-major; NULL: none comes in */
+    const RtLeftOut *left_out;       /* of each of its outputs */
     const Graph *backward;           /* grad->backward as it was run, expanded */
     const EvalInput *backward_input; /* that it was run with */
     double *const *got;              /* of each of its outputs, what the device made of it */
@@ -32,8 +41,10 @@ typedef struct RtGradient { /* what was found of one output of the backward grap
     Shape shape;
     int64_t extent[IR_MAX_RANK];
     uint64_t elements;
+    uint64_t not_finite; /* of these: no comparison has them; 0 where no output element was left out */
     uint64_t compared, failed,
         uncertain;                  /* elements with differences; uncertain: L has a kink there, or none settles */
+    uint64_t endless;               /* of the uncertain ones: those that are not finite themselves */
     uint64_t directions, unsettled; /* over all elements at once */
     RtWorst worst;
     bool given; /* somebody wrote the backward graph */
@@ -51,6 +62,8 @@ typedef struct RtGradient { /* what was found of one output of the backward grap
 /* Element `linear` of a view in row-major order. */
 char *rt_view_element(const View *view, uint64_t linear);
 
+/* One for each output of the forward graph, as parse makes it. */
+RtLeftOut *rt_grad_left_out(Job *job, const Graph *graph, const EvalInput *input);
 /* One RtGradient for each output of grad->backward. */
 Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradients, Text *why);
 /* Too many were uncertain for the rest to say much, or too many jumped. */
@@ -59,6 +72,8 @@ bool rt_gradient_jumpy(const RtGradient *gradient);
 
 /* The report, a line or an object for each. (runtime/check_grad_tell.c) */
 void rt_grad_tell_program(Job *job, Tell *tell, const char *what, const Graph *graph, const ng_output_report *reports);
+void rt_left_out_tell(Job *job, Tell *tell, const char *output, const RtLeftOut *left_out);
+bool rt_left_out_judge(Text *why, const char *output, const RtLeftOut *left_out);
 void rt_gradient_tell(Job *job, Tell *tell, const RtGradient *gradient);
 /* Whether it holds; in words why not. */
 bool rt_gradient_judge(Job *job, Text *why, const RtGradient *gradient);

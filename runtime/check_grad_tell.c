@@ -44,6 +44,29 @@ void rt_grad_tell_program(Job *job, Tell *tell, const char *what, const Graph *g
     }
 }
 
+void rt_left_out_tell(Job *job, Tell *tell, const char *output, const RtLeftOut *left_out) {
+    if (!left_out->count) return;
+    gen_tell_open(tell, NULL, false);
+    gen_tell_json_text(tell, "output", output);
+    gen_tell_json_int(tell, "elements", (int64_t)left_out->elements);
+    gen_tell_json_int(tell, "not_finite", (int64_t)left_out->count);
+    gen_tell_close(tell, false);
+    if (tell->json) return;
+    ir_text_put(&tell->out,
+                ir_format(job, "grad     %llu of %llu elements of %s are not finite: left out\n",
+                          (unsigned long long)left_out->count, (unsigned long long)left_out->elements, output));
+}
+
+bool rt_left_out_judge(Text *why, const char *output, const RtLeftOut *left_out) {
+    if (!left_out->count || left_out->count < left_out->elements) return true;
+    rt_say(why,
+           "output %s: none of its %llu elements is finite, so no gradient was checked through it: give inputs for "
+           "which it "
+           "is\n",
+           output, (unsigned long long)left_out->elements);
+    return false;
+}
+
 static const char *place_text(Job *job, const RtGradient *gradient, const RtWorst *worst) {
     Text text = ir_text(job);
     if (worst->direction)
@@ -85,6 +108,10 @@ static void tell_given(Job *job, Text *line, const RtGradient *gradient) {
 
 static void tell_lines(Job *job, Text *line, const RtGradient *gradient) {
     if (gradient->given) tell_given(job, line, gradient);
+    if (gradient->not_finite)
+        ir_text_format(line, "grad     %s: %llu of %llu elements are not finite, since outputs are not: left out\n",
+                       gradient->name, (unsigned long long)gradient->not_finite,
+                       (unsigned long long)gradient->elements);
     ir_text_format(line, "grad     %s: %llu of %llu elements", gradient->name, (unsigned long long)gradient->compared,
                    (unsigned long long)gradient->elements);
     if (gradient->directions) ir_text_format(line, " and %llu directions", (unsigned long long)gradient->directions);
@@ -113,6 +140,7 @@ void rt_gradient_tell(Job *job, Tell *tell, const RtGradient *gradient) {
     gen_tell_open(tell, NULL, false);
     gen_tell_json_text(tell, "name", gradient->name);
     gen_tell_json_int(tell, "elements", (int64_t)gradient->elements);
+    gen_tell_json_int(tell, "not_finite", (int64_t)gradient->not_finite);
     gen_tell_json_int(tell, "compared", (int64_t)gradient->compared);
     gen_tell_json_int(tell, "directions", (int64_t)gradient->directions);
     gen_tell_json_int(tell, "directions_unsettled", (int64_t)gradient->unsettled);
@@ -162,10 +190,20 @@ bool rt_gradient_judge(Job *job, Text *why, const RtGradient *gradient) {
                "gradient %s: %llu of %llu elements as run (more than 1 in 1000) are on the other side of a comparison, "
                "which rounding turned: what is compared with what is saved must not be rounded when it is stored\n",
                gradient->name, (unsigned long long)gradient->jumped, (unsigned long long)gradient->elements);
-    if (rt_gradient_doubtful(gradient))
+    if (rt_gradient_doubtful(gradient)) {
+        const unsigned long long endless = gradient->endless;
+        rt_say(why, "gradient %s: too many uncertain elements, %llu of %llu (more than 1 in 100): ", gradient->name,
+               uncertain, compared);
+        if (endless) rt_say(why, "%llu are not finite, although outputs are, as 0 * inf is not", endless);
+        if (endless && endless < uncertain) rt_say(why, "; for %llu ", uncertain - endless);
+        rt_say(why, endless == uncertain ? "\n" : "differences do not settle there, as at a kink or a jump\n");
+    }
+    const bool none = gradient->elements && gradient->not_finite == gradient->elements;
+    if (none)
         rt_say(why,
-               "gradient %s: too many uncertain elements, %llu of %llu (more than 1 in 100): differences do not settle "
-               "there, as at a kink or a jump\n",
-               gradient->name, uncertain, compared);
-    return !failed && !apart && !gradient->off && !rt_gradient_doubtful(gradient) && !rt_gradient_jumpy(gradient);
+               "gradient %s: none of its %llu elements is finite, since outputs are not, so nothing of it was checked: "
+               "give inputs for which they are\n",
+               gradient->name, (unsigned long long)gradient->elements);
+    return !none && !failed && !apart && !gradient->off && !rt_gradient_doubtful(gradient) &&
+           !rt_gradient_jumpy(gradient);
 }

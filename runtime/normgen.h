@@ -281,7 +281,9 @@ typedef struct ng_check_grad_options {
  * as of ng_run; outputs may be NULL) and random gradients of the outputs. Then every element of each gradient (of more
  * than 256: 64 of them, and 4 directions over all) is compared with differences in long double of the forward graph in
  * f64, and the backward graph's dtypes with the same graph in f64. NG_CHECK_FAILED with words in `why` where something
- * is outside what rounding and the differences' own error allow, or where too few differences settle, as at kinks. */
+ * is outside what rounding and the differences' own error allow, or where too few differences settle, as at kinks.
+ * Elements of outputs that are not finite are left out, as are those of gradients that are not finite then; an output
+ * or a gradient of which nothing is left fails. */
 NG_API ng_status ng_check_grad(ng_program *forward, const ng_args *args, const ng_check_grad_options *options,
                                ng_text *report, ng_text *why);
 
