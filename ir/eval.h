@@ -45,12 +45,17 @@ typedef struct Expected { /* elements of the box in row-major order */
                            none; NULL: none anywhere */
 } Expected;
 
+/* What a cast to a float does to a number that the dtype does not hold: round it, as kernels do; nothing; or leave it
+ * as it is and widen its bound to where it may be rounded to. */
+typedef enum EvalCasts { EVAL_CASTS_ROUND, EVAL_CASTS_PASS, EVAL_CASTS_WIDEN } EvalCasts;
+
 typedef struct EvalInput {
     const int64_t *dims; /* one value for each of graph->dims (fixed ones too) */
     const View *inputs;  /* one for each of graph->inputs */
     const View *held;    /* for each output, what it holds before (accumulate); may be NULL when none accumulates */
     const Scalar *scalars;
     const uint32_t *depth; /* longest chain of combines for each value of the Graph; 0 or NULL array: the extent */
+    EvalCasts casts;
 } EvalInput;
 
 /* Output `output` of the graph over a box (NULL: all of it), on demand: only what the box needs is evaluated. The

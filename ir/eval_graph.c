@@ -136,6 +136,7 @@ static void eval_elements(Evaluator *eval, uint32_t id) {
     strip.op = ir_eval_op(eval->job, value->op, value->dtype, operands, &eval->uncertain);
     strip.op.id = id;
     strip.op.factors = node->summed;
+    strip.op.casts = eval->input->casts;
     ir_walk(&walk, ir_element_strip, &strip);
 }
 
@@ -341,7 +342,8 @@ static void add_held(Evaluator *eval, uint32_t output, Node *node) {
     uint32_t block;
     Lane in[2] = {node->lane, ir_pool_take(&eval->pool, node->count, is_float, &block)};
     load_view(&eval->input->held[output], node, in[1]);
-    ElementOp add = {OP_ADD, compute, compute, compute, &eval->uncertain, eval->graph->outputs.at[output].value, false};
+    ElementOp add = {OP_ADD, compute,         compute, compute, &eval->uncertain, eval->graph->outputs.at[output].value,
+                     false,  EVAL_CASTS_ROUND};
     eval->real->elements(&add, in, node->lane, (int64_t)node->count);
     ir_pool_give(&eval->pool, block);
 }
@@ -387,10 +389,11 @@ static void eval_piece(Evaluator *eval, uint32_t output, const Box *whole, const
     Walk walk = walk_node(node, 2);
     ir_box_strides(whole, node->rank, walk.stride[1]);
     walk.offset[1] = position_of(walk.stride[1], whole, piece->start, node->rank);
-    ResultStrip result = {eval->real,
-                          expected,
-                          node->lane,
-                          {OP_CAST, dtype, tensor->dtype, dtype, &eval->uncertain, tensor->value, false}};
+    ResultStrip result = {
+        eval->real,
+        expected,
+        node->lane,
+        {OP_CAST, dtype, tensor->dtype, dtype, &eval->uncertain, tensor->value, false, EVAL_CASTS_ROUND}};
     ir_walk(&walk, result_strip, &result);
     ir_pool_give(&eval->pool, node->block);
 }

@@ -31,6 +31,7 @@ typedef struct ElementOp {
     uint64_t *uncertain;
     uint32_t id;  /* of the value, for causes */
     bool factors; /* OP_MUL: a sum takes its factors, so that the product itself may not be rounded */
+    EvalCasts casts;
 } ElementOp;
 /* The op over operands of these dtypes; stops where integers and floats meet without a cast. */
 ElementOp ir_eval_op(Job *job, Op op, DType result, const DType *operands, uint64_t *uncertain);

@@ -204,7 +204,7 @@ static void eval_load(Runner *run, const Stmt *stmt, State *state) {
 static ElementOp store_cast(Runner *run, const Stmt *stmt) {
     DType from = run->nest->stmts.at[stmt->arg[0]].dtype;
     DType to = run->prog->bufs.at[run->nest->accesses.at[stmt->access].buf].dtype;
-    return (ElementOp){OP_CAST, ir_compute_dtype(to), to, from, &run->uncertain, 0, false};
+    return (ElementOp){OP_CAST, ir_compute_dtype(to), to, from, &run->uncertain, 0, false, EVAL_CASTS_ROUND};
 }
 
 /* A value that does not vary over the cut is stored by the first piece. */

@@ -126,12 +126,17 @@ static bool eval_steps(const ElementOp *op, const Lane *in, Lane out, int64_t co
 /* ---- casts ---- */
 
 /* Round an element of a float lane, or an integer, to a float dtype. Not counted: the value moves one unit at most. */
-static void to_float(DType dtype, Lane in, Lane out, int64_t count) {
+static void to_float(const ElementOp *op, Lane in, Lane out, int64_t count) {
+    const DType dtype = op->result;
     for (int64_t i = 0; i < count; i++) {
         REAL e = in.bound[i * in.step], a = any_number_at(&in, i, in.number != NULL);
         REAL value =
             in.number || dtype != DTYPE_F32 ? ir_round(dtype, (double)a) : (REAL)(float)in.integer[i * in.step];
-        REAL bound = e > 0 ? jump(value, ir_round(dtype, (double)(a - e)), ir_round(dtype, (double)(a + e))) : 0;
+        if (op->casts != EVAL_CASTS_ROUND) value = a;
+        REAL bound = e > 0 || op->casts == EVAL_CASTS_WIDEN
+                         ? jump(value, ir_round(dtype, (double)(a - e)), ir_round(dtype, (double)(a + e)))
+                         : 0;
+        if (op->casts == EVAL_CASTS_PASS) bound = e;
         if ((isnan(value) && e > 0) || isinf(e)) bound = (REAL)INFINITY;
         put_number(&out, i, value, bound);
     }
@@ -176,7 +181,7 @@ static void eval_cast(const ElementOp *op, Lane in, Lane out, int64_t count) {
     if (op->source == op->result || held || widens)
         ir_lane_copy(in, out, count);
     else if (is_float)
-        to_float(op->result, in, out, count);
+        to_float(op, in, out, count);
     else if (from_float)
         float_to_int(op, in, out, count);
     else

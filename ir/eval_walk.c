@@ -98,7 +98,7 @@ void ir_lane_copy(Lane in, Lane out, int64_t count) {
 }
 
 ElementOp ir_eval_op(Job *job, Op op, DType result, const DType *operands, uint64_t *uncertain) {
-    ElementOp element = {op, ir_compute_dtype(result), result, operands[0], uncertain, 0, false};
+    ElementOp element = {op, ir_compute_dtype(result), result, operands[0], uncertain, 0, false, EVAL_CASTS_ROUND};
     if (op == OP_CAST) return element;
     const OpRow *row = ir_op(op);
     element.compute = ir_op_operand_dtype(op, operands);

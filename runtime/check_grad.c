@@ -1,11 +1,12 @@
 /* In: a forward graph, its gradients as a backward program gave them, and the numbers that both were run with. Out: how
  * the gradients that the backward graph stands for agree with central differences of the forward graph.
  *
- * Two comparisons, neither with a tolerance chosen by hand. The graph: both graphs in f64, evaluated in long double, so
+ * Three comparisons, none with a tolerance chosen by hand. The graph: both graphs in f64, evaluated in long double, so
  * that what differs is a wrong derivative; allowed is what the differences themselves may be off by, and the bound of
  * f64 arithmetic. The dtypes: the backward graph as it is, but with nothing rounded, against that one, which was made
- * in f64 from the start; allowed is the reference's bound. That the device computes what the backward graph says is
- * ng_run's to check; how far rounding puts it off is told, not judged. */
+ * in f64 from the start; allowed is the reference's bound. The run: what the device made of it against the same;
+ * allowed is that bound, with what casts of the graph round and how far what is saved is off. That the device computes
+ * what the backward graph says is ng_run's to check. */
 #include "runtime/check_grad.h"
 
 #include <math.h>
@@ -219,13 +220,20 @@ bool rt_gradient_doubtful(const RtGradient *gradient) {
 
 /* ---- the graph with its dtypes, and the run ---- */
 
-/* Casts between floats that lose something: the graph in f64 is without them. */
-static bool rounds(const Graph *graph) {
+static bool holds(const DTypeRow *to, const DTypeRow *from) {
+    if (from->kind != KIND_FLOAT) return from->kind == KIND_BOOL;
+    return to->significand >= from->significand && to->max_finite >= from->max_finite &&
+           to->min_exponent <= from->min_exponent;
+}
+
+/* Casts to floats that may lose something: the graph in f64 is without them. Those of integers stand there unwritten.
+ */
+static bool rounds(const Graph *graph, bool integers) {
     for (uint32_t v = 0; v < graph->values.count; v++) {
         const Value *value = &graph->values.at[v];
         if (value->op != OP_CAST || ir_dtype(value->dtype)->kind != KIND_FLOAT) continue;
-        const DTypeRow *from = ir_dtype(graph->values.at[value->arg[0]].dtype), *to = ir_dtype(value->dtype);
-        if (from->kind == KIND_FLOAT && from->significand > to->significand) return true;
+        const DTypeRow *from = ir_dtype(graph->values.at[value->arg[0]].dtype);
+        if ((integers || from->kind == KIND_FLOAT) && !holds(ir_dtype(value->dtype), from)) return true;
     }
     return false;
 }
@@ -251,7 +259,8 @@ static View bounded_view(Job *job, const View *view, const Expected *exact) {
 }
 
 /* What the reference makes of the backward graph as it was run. */
-static Expected *state_gradients(Job *job, const RtGradCheck *check, const Exact *own, const ExactInput *given) {
+static Expected *state_gradients(Job *job, const RtGradCheck *check, const Exact *own, const ExactInput *given,
+                                 EvalCasts casts) {
     const Graph *graph = check->backward;
     EvalInput input = *check->backward_input;
     View *views = IR_NEW_ARRAY(job, View, graph->inputs.count + (size_t)1);
@@ -260,13 +269,15 @@ static Expected *state_gradients(Job *job, const RtGradCheck *check, const Exact
         views[i] = saved ? bounded_view(job, &input.inputs[i], saved) : input.inputs[i];
     }
     input.inputs = views;
+    input.casts = casts;
     Expected *stated = IR_NEW_ARRAY(job, Expected, graph->outputs.count + (size_t)1);
     for (uint32_t o = 0; o < graph->outputs.count; o++) stated[o] = ir_eval_graph(job, graph, &input, o, NULL);
     return stated;
 }
 
-typedef struct Compared {                   /* of one gradient: exact, and three others */
-    const Expected *exact, *as_is, *stated; /* as_is is not rounded to the dtype */
+typedef struct Compared { /* of one gradient: exact, as the graph makes it without rounding, as the device did */
+    const Expected *exact, *as_is;
+    const Expected *stated, *cast; /* with the bounds of both: without casts' rounding, and with it */
     const double *got;
     DType dtype;
     bool partly; /* where exact is not finite nothing is compared */
@@ -285,9 +296,9 @@ static void compare_dtypes(RtGradient *gradient, const Compared *compared, uint6
 /* On the other side of a jump the error is what the bound was widened by. */
 static void compare_run(RtGradient *gradient, const Compared *compared, uint64_t i) {
     const double exact = compared->exact->number[i], got = compared->got[i], error = fabs(got - exact);
-    const double bound = compared->stated->bound[i] + compared->exact->bound[i];
+    const double bound = compared->cast->bound[i] + compared->exact->bound[i];
     const double allowed = bound + ir_ulp(compared->dtype, exact);
-    const bool met = compared->stated->cause && compared->stated->cause[i];
+    const bool met = compared->cast->cause && compared->cast->cause[i];
     if (met && !ir_element_passes(compared->dtype, got, exact, bound / 2)) gradient->jumped++;
     if (!isfinite(allowed)) gradient->unbounded++;
     if (!isfinite(allowed) || ir_element_passes(compared->dtype, got, exact, 0)) return;
@@ -309,12 +320,14 @@ static void compare_elements(RtGradient *gradient, const Compared *compared) {
         if (isfinite(exact)) largest = fmax(largest, exact);
         if (isfinite(error)) gradient->rounding = fmax(gradient->rounding, error);
         compare_dtypes(gradient, compared, i);
-        if (gradient->judged) compare_run(gradient, compared, i);
+        compare_run(gradient, compared, i);
     }
     if (gradient->rounding > 0) gradient->rounding /= largest;
 }
 
-bool rt_gradient_jumpy(const RtGradient *gradient) { return gradient->jumped * 1000 > gradient->elements; }
+bool rt_gradient_jumpy(const RtGradient *gradient) {
+    return !gradient->cast && gradient->jumped * 1000 > gradient->elements;
+}
 
 static Status gather(Differences *all, RtGradient *gradients, const uint32_t *stands_for, Text *why) {
     Status status = STATUS_OK;
@@ -341,8 +354,9 @@ Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradie
     const EvalInput input = widen_input(job, exact->graph, check->input);
     const ExactInput given = {&input, check->weight};
     const Expected *as_is = gen_exact_gradients(job, &own, own.backward, &given);
-    const Expected *stated = state_gradients(job, check, &own, &given);
-    const bool judged = !rounds(check->backward) && !rounds(check->graph);
+    const Expected *stated = state_gradients(job, check, &own, &given, EVAL_CASTS_PASS), *cast = stated;
+    if (rounds(check->backward, true)) cast = state_gradients(job, check, &own, &given, EVAL_CASTS_WIDEN);
+    const bool cast_before = rounds(check->graph, false);
     Differences all = {
         .check = check, .partly = any_left_out(check), .weighted = {exact->graph, &input, check->weight}};
     all.gradients = gen_exact_gradients(job, exact, exact->backward, &given);
@@ -358,10 +372,10 @@ Status rt_check_gradients(Job *job, const RtGradCheck *check, RtGradient *gradie
         *gradient = (RtGradient){.name = backward->outputs.at[to].name, .elements = all.gradients[o].count};
         gradient->shape = backward->outputs.at[to].shape;
         memcpy(gradient->extent, input.inputs[of].extent, sizeof gradient->extent);
-        gradient->judged = judged;
+        gradient->cast = cast_before;
         gradient->given = check->given;
         gradient->worst.share = gradient->apart_worst.share = gradient->off_worst.share = -1;
-        compare_elements(gradient, &(Compared){&all.gradients[o], &as_is[to], &stated[to], check->got[to],
+        compare_elements(gradient, &(Compared){&all.gradients[o], &as_is[to], &stated[to], &cast[to], check->got[to],
                                                backward->outputs.at[to].dtype, all.partly});
         add_tasks(job, &all, o, of);
     }

@@ -53,7 +53,7 @@ typedef struct RtGradient { /* what was found of one output of the backward grap
     RtWorst apart_worst;
     /* Of all elements: what the device made of it against that one, by what rounding allows, that of what is saved too.
      * jumped: on the other side of a comparison; unbounded: rounding allows anything. */
-    bool judged; /* false: the graph rounds by casts, which the one in f64 does not */
+    bool cast; /* the forward graph rounds by casts, which turns comparisons: jumps are no failure then */
     uint64_t off, jumped, unbounded;
     RtWorst off_worst;
     double rounding; /* how far the two are apart, over the largest element */

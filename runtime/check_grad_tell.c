@@ -126,11 +126,9 @@ static void tell_lines(Job *job, Text *line, const RtGradient *gradient) {
                        number_text(job, gradient->worst.got), number_text(job, gradient->worst.expected));
     ir_text_format(line, "\ngrad     %s: as run off by %s of its largest element, ", gradient->name,
                    about_text(job, gradient->rounding));
-    if (!gradient->judged)
-        ir_text_put(line, "not judged since the graph rounds by casts");
-    else
-        ir_text_format(line, "%llu elements by more than rounding explains, %llu on the other side of a jump",
-                       (unsigned long long)gradient->off, (unsigned long long)gradient->jumped);
+    ir_text_format(line, "%llu elements by more than rounding explains, %llu on the other side of a jump%s",
+                   (unsigned long long)gradient->off, (unsigned long long)gradient->jumped,
+                   gradient->jumped && gradient->cast ? ", as casts of the graph may put them" : "");
     if (gradient->unbounded)
         ir_text_format(line, ", %llu not checked, having no finite bound", (unsigned long long)gradient->unbounded);
     ir_text_put(line, "\n");
@@ -149,9 +147,9 @@ void rt_gradient_tell(Job *job, Tell *tell, const RtGradient *gradient) {
     tell_worst(job, tell, "worst", gradient, &gradient->worst);
     gen_tell_json_int(tell, "graph_failed", (int64_t)gradient->apart);
     tell_worst(job, tell, "graph_worst", gradient, &gradient->apart_worst);
-    gen_tell_json_bool(tell, "run_judged", gradient->judged);
     gen_tell_json_int(tell, "run_failed", (int64_t)gradient->off);
     gen_tell_json_int(tell, "run_jumped", (int64_t)gradient->jumped);
+    gen_tell_json_bool(tell, "jumps_judged", !gradient->cast);
     gen_tell_json_int(tell, "run_not_checked", (int64_t)gradient->unbounded);
     tell_worst(job, tell, "run_worst", gradient, &gradient->off_worst);
     gen_tell_json_double(tell, "rounding", gradient->rounding);

@@ -72,4 +72,70 @@ check "no element at all" run 0 "$graph" -D M=0
 sed 's|sqrt(-1 - abs(x))|"where(x > 0, sqrt(x), w)"|' "$graph" >"$scratch/zero.yaml"
 check "gradients that alone are not finite" run 5 "$scratch/zero.yaml" -D M=9
 check "are told as such" warns "^gradient d_x: too many uncertain elements, ([1-9]) of 9 .more than 1 in 100.: \1 are not finite, although outputs are, as 0 "
+
+# ---- casts that round
+cat >"$graph" <<'END'
+graph: mixed
+dims: {M: any}
+inputs: {x: "f64[M]", w: "f32[M]"}
+nodes: {y: x * w}
+outputs: {y: f64}
+END
+off() { says "^grad +$1: as run off by [0-9.e-]+ of its largest element, $2 elements by more than rounding explains, $3 on the other side of a jump${4:-}\$"; }
+check "f64 and f32" run 0 "$graph" -D M=40
+check "the cast that grad wrote is no reason not to judge" off d_w 0 0
+cat >"$back" <<'END'
+graph: mixed_bwd
+dims: {M: any}
+inputs: {x: "f64[M]", w: "f32[M]", d_y: "f64[M]"}
+nodes:
+  d_x: d_y * w
+  d_w: cast(d_y * x, f16)
+outputs: {d_x: f64, d_w: f32}
+END
+check "a cast that somebody wrote" run 0 "$graph" -D M=40 --backward="$back"
+check "counts with its rounding" off d_w 0 0
+sed 's/d_y \* x/d_y * x * 1.0001/' "$back" >"$scratch/wrong.yaml"
+check "which hides nothing" run 5 "$graph" -D M=40 --backward="$scratch/wrong.yaml"
+check "in the graph" warns "^gradient d_w: 40 of 40 elements that the backward graph makes are not the derived"
+sed 's/cast(d_y \* x, f16)/cast(d_y * x * 1e8, f16) * 1e-8/' "$back" >"$scratch/wrong.yaml"
+check "beyond the largest" run 0 "$graph" -D M=40 --backward="$scratch/wrong.yaml"
+check "is not checked, and told" off d_w 0 0 ", [1-9][0-9]* not checked, having no finite bound"
+check "the verdict too" says "^check +passed, but not for what has no finite bound$"
+cat >"$graph" <<'END'
+graph: kept
+dims: {M: any}
+inputs: {x: "f32[M]", w: "f32[M]"}
+nodes:
+  r: cast(x * w, bf16)
+  p: r * r
+  y: p * w
+outputs: {y: f32}
+END
+check "rounding on purpose" run 0 "$graph" -D M=40
+check "passes its gradient on, and the values after it are judged" off d_x 0 0
+check "of what is stored rounded" run 0 "$graph" -D M=40 --save=p
+check "as well" off d_w 0 0
+cat >"$graph" <<'END'
+graph: step
+dims: {M: any}
+inputs: {x: "f32[M]", w: "f32[M]"}
+nodes: {y: "where(x > 1.01, x * w, w)"}
+outputs: {y: f32}
+END
+cat >"$back" <<'END'
+graph: step_bwd
+dims: {M: any}
+inputs: {x: "f32[M]", w: "f32[M]", d_y: "f32[M]"}
+nodes:
+  above: cast(x, f8e4m3) > 1.01
+  d_x: where(above, d_y * w, 0)
+  d_w: where(above, d_y * x, d_y)
+outputs: {d_x: f32, d_w: f32}
+END
+check "a comparison that rounding turns" run 5 "$graph" -D M=1000 --backward="$back"
+check "is seen" warns "^gradient d_x: [0-9]+ of 1000 elements as run .* are on the other side of a comparison"
+sed 's/x > 1.01/cast(x, f8e4m3) > 1.01/' "$graph" >"$scratch/cast.yaml"
+check "where the forward graph rounds so" run 0 "$scratch/cast.yaml" -D M=1000
+check "it is told alone" off d_x 0 "[1-9][0-9]*" ", as casts of the graph may put them"
 finish
