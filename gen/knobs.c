@@ -30,6 +30,12 @@ static bool is_word_of(const char *words, const char *value) {
     return false;
 }
 
+static int64_t least_of(KnobId id) { return id == KNOB_PART_ROWS ? 0 : 1; }
+
+const char *gen_knob_takes(KnobId id) {
+    return *knobs[id].values ? knobs[id].values : least_of(id) ? "a positive number" : "0 or a positive number";
+}
+
 static void check_setting(Job *job, const Setting *setting) {
     size_t kernel_count;
     const char *name = knob_part(setting->name, &kernel_count);
@@ -42,8 +48,10 @@ static void check_setting(Job *job, const Setting *setting) {
                        setting->value);
         }
         const int64_t most = knobs[i].scope == KNOB_OF_GRAPH ? 1 << 30 : 1 << 20;
-        if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= 1 && number <= most) return;
-        ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes a positive number; found '%s'", name,
+        if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= least_of((KnobId)i) &&
+            number <= most)
+            return;
+        ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes %s; found '%s'", name, gen_knob_takes((KnobId)i),
                    setting->value);
     }
     const char *names[KNOB_COUNT];

@@ -31,6 +31,7 @@ typedef struct Knob {
 } Knob;
 
 const Knob *gen_knob(KnobId id);
+const char *gen_knob_takes(KnobId id); /* in words: its words, or which numbers, to be read */
 
 /* Every setting has a name and a value that the table knows; stops with STATUS_USAGE else. Called once, first. */
 void gen_knobs_check(Job *job, const GenOptions *options);

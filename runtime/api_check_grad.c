@@ -12,8 +12,8 @@
 
 enum { ALIGNMENT = 256 };
 
-typedef struct Side { /* one of the two programs, with memory of its own */
-    const char *what;
+typedef struct Side {        /* one of the two programs, with memory of its own */
+    const char *what, *name; /* in reports; of its text in messages */
     ng_program *program;
     RtScratch scratch;
     int64_t *any;
@@ -32,7 +32,7 @@ typedef struct GradRun {
     const GradOptions *names;
     const RtLeftOut *left_out; /* of the forward program's outputs; NULL until the forward side ran */
     Tell report;
-    Text why;
+    Text warnings, why; /* of the given backward graph */
     Status status;
     uint64_t unbounded; /* elements of gradients that were not checked */
 } GradRun;
@@ -163,11 +163,18 @@ static ng_setting *public_settings(Job *job, const Setting *settings, uint32_t c
     return copies;
 }
 
+/* The warnings before it are of what the file says, and were told of that. */
+static const char *from_error(const char *words) {
+    const char *error = strstr(words, ": error: ");
+    while (error && error > words && error[-1] != '\n') error--;
+    return error ? error : words;
+}
+
 /* Defines, hints and fixes are in the texts already. */
 static Status compile(Job *job, GradRun *run, Side *side, Text *text) {
     const GenOptions *own = &run->forward->unit.options;
     const ng_compile_options options = {.size = sizeof options,
-                                        .name = side->what,
+                                        .name = side->name,
                                         .sets = public_settings(job, own->sets, own->set_count),
                                         .set_count = own->set_count,
                                         .verify = own->verify,
@@ -175,7 +182,7 @@ static Status compile(Job *job, GradRun *run, Side *side, Text *text) {
     ng_text why = {NULL, 0};
     const ng_status status =
         ng_compile(run->forward->context, ir_text_string(text), text->count, &options, &side->program, &why);
-    if (status) rt_say(&run->why, "the %s does not compile: %s", side->what, why.bytes ? why.bytes : "");
+    if (status) rt_say(&run->why, "%s", why.bytes ? from_error(why.bytes) : "");
     ng_text_free(&why);
     if (!status) ir_job_defer(job, free_program, side->program);
     return (Status)status;
@@ -316,7 +323,7 @@ static const Graph *parse(Job *job, const char *name, const char *text, size_t c
 }
 
 /* Errors in the backward graph are told at its places, those in the forward graph, before and after, at that one's. */
-static const Grad *given_grad(Job *job, const GradRun *run, const Graph *graph, GradOptions *options) {
+static const Grad *given_grad(Job *job, GradRun *run, const Graph *graph, GradOptions *options) {
     const ng_check_grad_options *own = &run->options;
     const char *name = own->backward_name ? own->backward_name : "backward";
     size_t source_count;
@@ -327,6 +334,8 @@ static const Grad *given_grad(Job *job, const GradRun *run, const Graph *graph, 
         parse(job, ir_copy_text(job, name, strlen(name)), ir_copy_text(job, own->backward, own->backward_count),
               own->backward_count, &settings);
     const Grad *grad = gen_grad_given(job, graph, backward, run->given.graph_dims, options);
+    ir_text_put(&run->warnings, ir_job_report(job)); /* while its places are this source's */
+    ir_drop_diagnostics(job, 0);
     ir_job_set_source(job, source_name, source, source_count);
     return grad;
 }
@@ -335,8 +344,10 @@ static void grad_work(Job *job, void *state) {
     GradRun *run = state;
     const ng_program *forward = run->forward;
     run->why = ir_text(job);
+    run->warnings = ir_text(job);
     run->report = gen_tell(job, run->options.json != 0);
     const Graph *graph = parse(job, forward->name, forward->unit.text, forward->unit.count, &forward->unit.options);
+    ir_drop_diagnostics(job, 0); /* warnings, which were told when it was compiled */
     GradOptions options =
         rt_grad_names(job, run->options.wrt, run->options.of, run->options.save, run->options.recompute);
     options.prefix = rt_grad_prefix(job, run->options.prefix);
@@ -349,6 +360,8 @@ static void grad_work(Job *job, void *state) {
     gen_grad_backward(&texts[1], grad);
     run->sides[0].what = "forward graph";
     run->sides[1].what = "backward graph";
+    run->sides[0].name = ir_format(job, "%s: forward", forward->name);
+    run->sides[1].name = ir_format(job, "%s: backward", forward->name);
     run->names = &options;
     run->status = run_side(job, run, &run->sides[0], &texts[0]);
     if (run->status) return;
@@ -402,8 +415,12 @@ ng_status ng_check_grad(ng_program *forward, const ng_args *args, const ng_check
     if (!status) status = run.status;
     if (report && (!status || status == STATUS_CHECK_FAILED))
         *report = rt_text_give(run.report.out.bytes, run.report.out.count);
-    if (why && run.why.count) *why = rt_text_give(run.why.bytes, run.why.count);
-    if (why && !why->bytes && status) *why = rt_job_words(job);
+    ng_text stopped = {NULL, 0};
+    if (status && !run.why.count) stopped = rt_job_words(job);
+    if (run.warnings.count + run.why.count + stopped.count)
+        rt_why(why, "%s%s%s", run.warnings.count ? run.warnings.bytes : "", run.why.count ? run.why.bytes : "",
+               stopped.bytes ? stopped.bytes : "");
+    ng_text_free(&stopped);
     ir_job_free(job);
     return rt_status(status);
 }

@@ -223,7 +223,7 @@ static bool list_dtype(uint32_t index, ng_text *line) {
 static bool list_knob(uint32_t index, ng_text *line) {
     if (index >= KNOB_COUNT) return false;
     const Knob *knob = gen_knob((KnobId)index);
-    rt_why(line, "%s\t%s (%s%s%s)", knob->name, knob->what, knob->values[0] ? knob->values : "a positive number",
+    rt_why(line, "%s\t%s (%s%s%s)", knob->name, knob->what, gen_knob_takes((KnobId)index),
            knob->otherwise[0] ? "; unless forced: " : "", knob->otherwise);
     return true;
 }

@@ -65,11 +65,12 @@ int run_check_grad(Cli *cli) {
     if (cli->json) {
         cJSON_AddItemToObject(cli->json, "check_grad", cJSON_Parse(report.bytes));
         cJSON_AddBoolToObject(cli->json, "check_passed", status == NG_OK);
-        if (why.count) cJSON_AddStringToObject(cli->json, "check_why", why.bytes);
+        if (status != NG_OK && why.count) cJSON_AddStringToObject(cli->json, "check_why", why.bytes);
     } else {
         buf_bytes(&cli->out, report.bytes, report.count);
     }
     if (status != NG_OK && why.count) cli_diagnose(cli, why.bytes, why.count);
+    if (status == NG_OK) cli_warnings(cli, &why);
     ng_text_free(&report);
     ng_text_free(&why);
     free(backward);

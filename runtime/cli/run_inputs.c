@@ -86,9 +86,25 @@ static void put_near(Cli *cli, Buf *buf, const Run *run, const StFile *file) {
     free(names);
 }
 
-/* Of --inputs: a file none of whose tensors is an input is no file for this graph; others that are not used are told.
- */
-static void tell_unused(Cli *cli, const Run *run, const char *path, const StFile *file, uint32_t met) {
+static uint32_t count_met(Cli *cli, const Run *run, const StFile *file) {
+    uint32_t met = 0;
+    for (uint32_t k = 0; k < run->opened.facts.inputs; k++)
+        met += st_find(file, cli_arg(cli, &run->opened, NG_INPUT, k).name) ? 1 : 0;
+    return met;
+}
+
+/* Whether some option gives an input: then another may be of what this graph does not read, as what a forward graph
+ * stores is where the backward one reads inputs alone. */
+static bool gives_any(Cli *cli, Run *run) {
+    bool any = cli_has(cli, OPTION_INPUT);
+    for (size_t i = 0; i < cli->use_count && !any; i++)
+        any = cli->uses[i].id == OPTION_INPUTS && count_met(cli, run, run_file(cli, run, cli->uses[i].value)) > 0;
+    return any;
+}
+
+/* Of --inputs: where none of its tensors is an input, and nothing else gives one, it is no file for this graph; others
+ * that are not used are told. */
+static void tell_unused(Cli *cli, const Run *run, const char *path, const StFile *file, bool fits) {
     Buf unused = {0}, inputs = {0}, near = {0};
     const char **names = cli_alloc(file->count, sizeof *names);
     const size_t count = unused_names(run, file, names);
@@ -97,7 +113,7 @@ static void tell_unused(Cli *cli, const Run *run, const char *path, const StFile
     for (uint32_t k = 0; k < run->opened.facts.inputs; k++)
         put_name(&inputs, k, cli_arg(cli, &run->opened, NG_INPUT, k).name);
     put_near(cli, &near, run, file);
-    if (!met && run->opened.facts.inputs)
+    if (!fits && run->opened.facts.inputs)
         cli_fail(cli, NG_USAGE,
                  "--inputs: no tensor of %s has the name of an input; the file has %s; the inputs are %s%s (--input "
                  "NAME=FILE:TENSOR takes a tensor of another name)",
@@ -108,15 +124,12 @@ static void tell_unused(Cli *cli, const Run *run, const char *path, const StFile
     free(near.bytes);
 }
 
-static uint32_t take_by_name(Cli *cli, Run *run, const char *path, const StFile *file) {
-    uint32_t met = 0;
+static void take_by_name(Cli *cli, Run *run, const char *path, const StFile *file) {
     for (uint32_t k = 0; k < run->opened.facts.inputs; k++) {
         const StTensor *from = st_find(file, cli_arg(cli, &run->opened, NG_INPUT, k).name);
         if (!from) continue;
         run->inputs[k].file = path, run->inputs[k].source = file, run->inputs[k].from = from;
-        met++;
     }
-    return met;
 }
 
 /* Of --inputs: an input that no file gives is random, as without files, but hardly meant to be. */
@@ -145,11 +158,13 @@ static void tell_random(Cli *cli, Run *run) {
 
 /* --inputs for whatever input the file names, then --input over it. */
 static void find_sources(Cli *cli, Run *run) {
+    const bool fits = gives_any(cli, run);
     for (size_t i = 0; i < cli->use_count; i++) {
         if (cli->uses[i].id != OPTION_INPUTS) continue;
         const char *path = cli->uses[i].value;
         const StFile *file = run_file(cli, run, path);
-        tell_unused(cli, run, path, file, take_by_name(cli, run, path, file));
+        take_by_name(cli, run, path, file);
+        tell_unused(cli, run, path, file, fits);
     }
     size_t count;
     ng_setting *given = cli_settings(cli, OPTION_INPUT, &count);

@@ -138,4 +138,33 @@ check "is seen" warns "^gradient d_x: [0-9]+ of 1000 elements as run .* are on t
 sed 's/x > 1.01/cast(x, f8e4m3) > 1.01/' "$graph" >"$scratch/cast.yaml"
 check "where the forward graph rounds so" run 0 "$scratch/cast.yaml" -D M=1000
 check "it is told alone" off d_x 0 "[1-9][0-9]*" ", as casts of the graph may put them"
+
+# ---- what is said
+first_error() { [ "$(head -n 1 "$err")" = "$1" ] || { echo "standard error is not: $1"; cat "$err"; return 1; }; }
+printf 'graph: rest\ndims: {M: any}\ninputs: {x: "f32[M]"}\nnodes: {y: "x[1:] * 2"}\noutputs: {y: f32}\n' >"$graph"
+check "a slice of nothing" run 2 "$graph" -D M=0
+check "is said as of any launch" first_error "normgen: error: extent 0 of y is -1: an extent is at least 0"
+sed 's/"x\[1:\] \* 2"}/x * 2, dead: x + 1}/' "$graph" >"$scratch/twice.yaml"
+check "a knob that does not fit" run 2 "$scratch/twice.yaml" --set f0.vector=3
+check "the file and which graph, once" warns "^$scratch/twice.yaml: forward: error: --set f0.vector: there is no kernel .f0."
+check "warnings once too" test "$(grep -c "needs the node .dead." "$err")" -eq 1
+check "as JSON" run 2 "$scratch/twice.yaml" --set f0.vector=3 --json
+check "the same words" says '"error":.*"[^"]*twice.yaml: forward: error: --set'
+cat >"$back" <<'END'
+graph: twice_bwd
+dims: {M: any}
+inputs: {d_y: "f32[M]"}
+nodes: {d_x: 2 * d_y, idle: d_y + 1}
+outputs: {d_x: f32}
+END
+for code in 0 5; do
+    check "warnings about a given graph, with code $code" run $code "$scratch/twice.yaml" --backward="$back"
+    check "are told once" test "$(grep -c "^$back:4:23: warning: no output needs the node 'idle'" "$err")" -eq 1
+    check "as are those about the forward graph" test "$(grep -c "needs the node 'dead'" "$err")" -eq 1
+    sed -i 's/2 \* d_y/3 * d_y/' "$back"
+done
+sed -i 's/3 \* d_y/2 * d_y/' "$back"
+check "as JSON" run 0 "$scratch/twice.yaml" --backward="$back" --json
+check "a member of their own" says "\"warnings\":.*no output needs the node 'idle'"
+check "-Werror" run 1 "$scratch/twice.yaml" --backward="$back" -Werror
 finish

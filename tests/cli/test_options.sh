@@ -342,6 +342,10 @@ check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
 check "passes" prints "^  schedule " passes
 check "knobs" prints "^  row_threads " knobs
 check "knobs: unless forced" prints "^  fuse_reads .*unless forced: 10" knobs
+check "knobs: which numbers" prints "^ +without it: as many CTAs as have room at once .0 or a positive number.$" knobs
+check "part_rows=0" attempt 0 check examples/rms_norm_bwd.yaml --set part_rows=0
+check "part_rows=-1" refuses 2 "part_rows takes 0 or a positive number; found .-1.$" check examples/rms_norm_bwd.yaml --set part_rows=-1
+check "rows=0" refuses 2 "rows takes a positive number; found .0.$" check examples/rms_norm_bwd.yaml --set rows=0
 check "knobs GRAPH" prints "^kernel f0" knobs $graph
 check "knobs GRAPH: its values" says "^  row_threads +64 +default  .*32 64 96"
 check "knobs GRAPH: of the graph" says "^  fuse +all +default  off row all$"

@@ -225,6 +225,10 @@ check "--inputs: all of its names" run 0 $norm --inputs="$scratch/in.safetensors
 check "and beta is random" warns "^normgen: warning: beta is random: [^;]*$"
 check "--inputs and --input for all" run 0 $norm --inputs="$scratch/in.safetensors" --input beta="$scratch/in.safetensors:gamma" -D N=33
 check "say nothing" quiet
+check "--inputs: none of one file's names" run 0 $norm $small --inputs="$y" --inputs="$scratch/in.safetensors"
+check "is told where another gives some" warns "^normgen: note: .*y.safetensors: no input takes .y.$"
+check "--inputs: none, and --input" run 0 $norm --inputs="$y" --input x="$y:y" -D N=33
+check "--inputs: none of two files' names" refuses 2 "no tensor of .*y.safetensors has the name" $norm $small --inputs="$y" --inputs="$y"
 check "--inputs: none, as JSON" run 2 $norm $small --inputs="$y" --json
 check "one value" says '"error":.*the inputs are x, gamma, beta'
 check "a tensor's shape" refuses 2 "input x is bf16\[3, 34\]" $norm --input x="$y:y" -D N=34
