@@ -158,6 +158,58 @@ static void copy_run(void *state, int64_t offset, uint64_t done, int64_t count) 
     }
 }
 
+/* Elements that share memory: which of the file's is not what was copied last, and which one was. */
+typedef struct Shared {
+    const Tensor *tensor;
+    const unsigned char *dense;
+    bool found;
+    int64_t offset;       /* of both */
+    uint64_t first, last; /* row-major */
+} Shared;
+
+static void compare_run(void *state, int64_t offset, uint64_t done, int64_t count) {
+    Shared *shared = state;
+    const int64_t step = last_stride(shared->tensor);
+    const size_t bytes = ng_dtype_bytes(shared->tensor->arg.dtype);
+    for (int64_t i = 0; i < count && !shared->found; i++) {
+        const int64_t at = offset + i * step;
+        shared->first = done + (uint64_t)i;
+        shared->offset = at;
+        shared->found =
+            memcmp(shared->dense + shared->first * bytes, shared->tensor->first + at * (int64_t)bytes, bytes) != 0;
+    }
+}
+
+static void find_run(void *state, int64_t offset, uint64_t done, int64_t count) {
+    Shared *shared = state;
+    const int64_t step = last_stride(shared->tensor);
+    for (int64_t i = 0; i < count; i++)
+        if (offset + i * step == shared->offset) shared->last = done + (uint64_t)i;
+}
+
+static void put_index(Buf *buf, const Tensor *tensor, uint64_t linear, const unsigned char *dense) {
+    int64_t index[CLI_MAX_RANK];
+    uint64_t rest = linear;
+    for (int axis = tensor->arg.rank; axis-- > 0; rest /= (uint64_t)tensor->extent[axis])
+        index[axis] = (int64_t)(rest % (uint64_t)tensor->extent[axis]);
+    for (int axis = 0; axis < tensor->arg.rank; axis++) buf_format(buf, "%s%" PRId64, axis ? ", " : "[", index[axis]);
+    buf_put(buf, "] = ");
+    cli_put_element(buf, tensor->arg.dtype, dense + linear * ng_dtype_bytes(tensor->arg.dtype));
+}
+
+static void refuse_shared(Cli *cli, const Tensor *tensor, const unsigned char *dense) {
+    Shared shared = {.tensor = tensor, .dense = dense};
+    for_each_run(tensor, compare_run, &shared);
+    if (!shared.found) return;
+    Buf one = {0}, other = {0};
+    for_each_run(tensor, find_run, &shared);
+    put_index(&one, tensor, shared.first, dense);
+    put_index(&other, tensor, shared.last, dense);
+    cli_fail(cli, NG_USAGE,
+             "input %s: by its strides %s and %s are one element in memory, and the tensor in %s has both",
+             tensor->arg.name, one.bytes, other.bytes, tensor->file);
+}
+
 void cli_tensor_copy_in(Cli *cli, Tensor *tensor) {
     const StTensor *from = tensor->from;
     Buf wanted = {0}, found = {0};
@@ -178,6 +230,7 @@ void cli_tensor_copy_in(Cli *cli, Tensor *tensor) {
             cli_fail(cli, NG_SYSTEM, "%s: element %" PRIu64 " of a bool tensor is %d", tensor->file, i, bytes[i]);
     }
     for_each_run(tensor, copy_run, &(Copy){tensor, (unsigned char *)(uintptr_t)bytes, true});
+    if (!is_dense(tensor)) refuse_shared(cli, tensor, bytes);
 }
 
 const unsigned char *cli_tensor_dense(const Tensor *tensor, unsigned char **owned) {

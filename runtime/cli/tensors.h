@@ -26,7 +26,8 @@ typedef struct Tensor {
 void cli_tensor_make(Cli *cli, const Opened *opened, ng_arg_role role, uint32_t index, const int64_t *dims,
                      int64_t misalign, const char *advice, Tensor *tensor);
 void cli_tensor_random(Tensor *tensor, uint64_t seed); /* tensor->indices is read */
-void cli_tensor_copy_in(Cli *cli, Tensor *tensor);     /* of tensor->from; a dtype or shape that differs is exit 2 */
+/* Of tensor->from; a dtype or shape that differs is exit 2, as are elements that share memory and differ. */
+void cli_tensor_copy_in(Cli *cli, Tensor *tensor);
 /* The elements in row-major order without gaps: tensor->first itself where it is so, else *owned, to be freed. */
 const unsigned char *cli_tensor_dense(const Tensor *tensor, unsigned char **owned);
 void cli_put_shape(Buf *buf, ng_dtype dtype, int rank, const int64_t *extent); /* bf16[3, 768] */

@@ -231,6 +231,13 @@ check "--inputs: none, and --input" run 0 $norm --inputs="$y" --input x="$y:y" -
 check "--inputs: none of two files' names" refuses 2 "no tensor of .*y.safetensors has the name" $norm $small --inputs="$y" --inputs="$y"
 check "--inputs: none, as JSON" run 2 $norm $small --inputs="$y" --json
 check "one value" says '"error":.*the inputs are x, gamma, beta'
+printf 'graph: shared\ndims: {M: any, N: 4}\ninputs: {x: {dtype: f32, shape: [M, N], strides: [0, 1]}}\nnodes: {y: x + 0}\noutputs: {y: f32}\n' >"$scratch/shared.yaml"
+printf 'graph: rows\ndims: {M: any, N: 4}\ninputs: {p: "f32[N]", q: "f32[M, N]"}\nnodes: {x: "p + q * 0", z: "where(arange(M)[:, None] == 1, p + where(arange(N) == 2, 1, 0), p + 0)"}\noutputs: {x: f32, z: f32}\n' >"$scratch/rows.yaml"
+check "rows of the same" run 0 "$scratch/rows.yaml" -D M=3 --outputs="$scratch/rows.safetensors"
+check "fit strides of 0" run 0 "$scratch/shared.yaml" -D M=3 --inputs="$scratch/rows.safetensors" --check
+check "rows that differ do not" refuses 2 "^normgen: error: input x: by its strides .1, 2. = [-0-9.e]+ and .2, 2. = [-0-9.e]+ are one element in memory, and the tensor in .*rows.safetensors has both$" "$scratch/shared.yaml" --input x="$scratch/rows.safetensors:z"
+check "nor in bench" attempt 2 bench --device=host "$scratch/shared.yaml" --input x="$scratch/rows.safetensors:z"
+check "with the same words" warns "^normgen: error: input x: by its strides .1, 2. "
 check "a tensor's shape" refuses 2 "input x is bf16\[3, 34\]" $norm --input x="$y:y" -D N=34
 check "-D against a tensor" refuses 2 "input x is bf16\[4, 33\]" $norm --input x="$y:y" -D N=33 -D M=4
 check "a tensor's rank" refuses 2 "input gamma has 1 dim, the tensor y in " $norm --input gamma="$y:y" $small
