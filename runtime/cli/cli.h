@@ -97,6 +97,8 @@ typedef struct Piece {
 } Piece;
 /* Whether two paths, of files that may not be there yet, name one regular file. */
 bool cli_same_file(const char *a, const char *b);
+/* Whether two results, "-" being standard output, would go to one file, pipe or device; /dev/null takes any number. */
+bool cli_same_result(const char *a, const char *b);
 typedef struct FileOut {
     const char *path; /* "-": standard output, at the end */
     const Piece *pieces;

@@ -206,6 +206,19 @@ bool cli_same_file(const char *a, const char *b) {
     return same;
 }
 
+static bool facts_of(const char *path, struct stat *facts) {
+    return (strcmp(path, "-") ? stat(path, facts) : fstat(STDOUT_FILENO, facts)) == 0;
+}
+
+bool cli_same_result(const char *a, const char *b) {
+    const bool standard[2] = {!strcmp(a, "-"), !strcmp(b, "-")};
+    struct stat x, y, null;
+    if (standard[0] && standard[1]) return true;
+    if (!facts_of(a, &x) || !facts_of(b, &y)) return !standard[0] && !standard[1] && cli_same_file(a, b);
+    const bool nowhere = S_ISCHR(x.st_mode) && stat("/dev/null", &null) == 0 && x.st_rdev == null.st_rdev;
+    return x.st_dev == y.st_dev && x.st_ino == y.st_ino && !nowhere;
+}
+
 /* A device, a pipe: what a rename would take away. Such a path is written through. */
 static bool is_special(const char *path) {
     struct stat facts;

@@ -29,10 +29,10 @@ void cli_deliver(Cli *cli, const Result *results, size_t count) {
 void cli_check_paths(Cli *cli, OptionId second, const char *what) {
     const char *path = cli_value(cli, OPTION_OUTPUT), *other = cli_value(cli, second), *graph = cli->operands[0];
     const char *spelling = cli_options[second].spelling;
-    if (other && !strcmp(other, "-") && (!path || !strcmp(path, "-")))
-        cli_fail(cli, NG_USAGE, "%s=- and %s cannot both go to standard output; give -o FILE", spelling, what);
-    if (other && path && cli_same_file(other, path))
-        cli_fail(cli, NG_USAGE, "-o %s and %s=%s are one file: each needs its own", path, spelling, other);
+    const bool same = other && cli_same_result(other, path ? path : "-");
+    if (same && (!path || !strcmp(path, "-") || !strcmp(other, "-")))
+        cli_fail(cli, NG_USAGE, "%s=%s and %s cannot both go to standard output; give -o FILE", spelling, other, what);
+    if (same) cli_fail(cli, NG_USAGE, "-o %s and %s=%s are one file: each needs its own", path, spelling, other);
     if (path && cli_same_file(path, graph)) cli_fail(cli, NG_USAGE, "-o %s would overwrite the graph", path);
     if (other && cli_same_file(other, graph))
         cli_fail(cli, NG_USAGE, "%s=%s would overwrite the graph", spelling, other);

@@ -138,6 +138,19 @@ check "no file" nothing 6 "No such file" "$scratch/none.yaml"
 check "both into one file" refuses 2 "are one file" "$graph" -o "$scratch/one" --forward="$scratch/one"
 check "it is not there" absent "$scratch/one"
 check "both on standard output" refuses 2 "cannot both go to standard output" "$graph" --forward=-
+check "by its path too" refuses 2 "^normgen: error: --forward=- and the backward graph cannot both go to standard output" "$graph" -o /dev/stdout --forward=-
+check "or the other's" refuses 2 "^normgen: error: --forward=/dev/stdout and the backward graph cannot both go to standard" "$graph" -o - --forward=/dev/stdout
+check "or the other's alone" refuses 2 "^normgen: error: --forward=/dev/stdout and the backward graph cannot both go to standard" "$graph" --forward=/dev/stdout
+through_pipe() { # ARGUMENTS
+    "$normgen" grad "$graph" "$@" 2>"$err" | cat >"$out"
+    [ ! -s "$out" ] && warns "(cannot both go to standard output|are one file)"
+}
+check "where it is a pipe" through_pipe -o /dev/stdout --forward=-
+check "or both are its path" through_pipe -o /dev/stdout --forward=/dev/stdout
+mkfifo "$scratch/fifo"
+check "both into a pipe" refuses 2 "are one file" "$graph" -o "$scratch/fifo" --forward="$scratch/fifo"
+check "both to nowhere" run 0 "$graph" -o /dev/null --forward=/dev/null
+check "one by its path" run 0 "$graph" -o "$scratch/one.yaml" --forward=/dev/stdout
 check "onto the graph" refuses 2 "would overwrite the graph" "$graph" -o "$graph"
 check "the forward one onto it" refuses 2 "would overwrite the graph" "$graph" -o "$back" --forward="$graph"
 check "which is what it was" in_file "$graph" "^graph: add_norm$"
