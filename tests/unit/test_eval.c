@@ -121,7 +121,7 @@ static void check_not_silly(Op op, DType compute, double a, double ea, double b,
 
 static void check_batch(Op op, DType compute, Random *random, Batch *batch, uint64_t *bounded) {
     uint64_t uncertain = 0;
-    ElementOp element = {op, compute, compute, compute, &uncertain, 0, false};
+    ElementOp element = {op, compute, compute, compute, &uncertain, 0, false, EVAL_CASTS_ROUND};
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < BATCH; i++) {
             batch->number[k][i] = random_operand(random, compute);
@@ -187,7 +187,7 @@ static void bounds_hold_in_f64(void **unused) {
 static void certain_means_certain(void **unused) {
     (void)unused;
     Random random = {seed + 1};
-    uint64_t doubtful = 0, certain = 0;
+    uint64_t doubtful = 0, certain = 0, widened = 0;
     for (int i = 0; i < 200000; i++) {
         DType compute = i % 4 ? DTYPE_F32 : DTYPE_F64;
         const RealOps *real = real_of(compute);
@@ -198,7 +198,7 @@ static void certain_means_certain(void **unused) {
         int64_t integer = 0;
         double bound;
         uint64_t counted = 0;
-        ElementOp element = {op, compute, DTYPE_BOOL, compute, &counted, 0, false};
+        ElementOp element = {op, compute, DTYPE_BOOL, compute, &counted, 0, false, EVAL_CASTS_ROUND};
         Lane in[2] = {{.number = &a, .bound = &ea, .step = 1}, {.number = &b, .bound = &eb, .step = 1}};
         Lane out = {.bound = &bound, .integer = &integer, .step = 1};
         real->elements(&element, in, out, 1);
@@ -219,7 +219,7 @@ static void certain_means_certain(void **unused) {
         }
         DType target = (DType)(DTYPE_I64 + random_below(&random, 5));
         counted = 0;
-        ElementOp cast = {OP_CAST, ir_compute_dtype(target), target, compute, &counted, 0, false};
+        ElementOp cast = {OP_CAST, ir_compute_dtype(target), target, compute, &counted, 0, false, EVAL_CASTS_ROUND};
         real->elements(&cast, in, out, 1);
         assert_int_equal(counted, bound > 0);
         for (int t = 0; t < 4; t++) {
@@ -227,16 +227,25 @@ static void certain_means_certain(void **unused) {
             assert_true(got == integer || fabs((double)got - (double)integer) <= bound);
         }
         DType narrow = (DType)(DTYPE_F16 + random_below(&random, 4));
-        double rounded;
-        ElementOp round = {OP_CAST, DTYPE_F32, narrow, compute, &counted, 0, false};
-        real->elements(&round, in, (Lane){.number = &rounded, .bound = &bound, .step = 1}, 1);
-        for (int t = 0; t < 4; t++) {
-            double got = ir_round(narrow, perturbed(&random, compute, a, ea));
-            assert_true(got == rounded || (isnan(got) && isnan(rounded)) || fabs(got - rounded) <= bound ||
-                        isinf(bound));
+        for (int casts = EVAL_CASTS_ROUND; casts <= EVAL_CASTS_WIDEN; casts++) {
+            double rounded;
+            ElementOp round = {OP_CAST, DTYPE_F32, narrow, compute, &counted, 0, false, (EvalCasts)casts};
+            real->elements(&round, in, (Lane){.number = &rounded, .bound = &bound, .step = 1}, 1);
+            for (int t = 0; t < 4; t++) {
+                double got = perturbed(&random, compute, a, ea);
+                if (casts != EVAL_CASTS_PASS) got = ir_round(narrow, got);
+                assert_true(got == rounded || (isnan(got) && isnan(rounded)) || fabs(got - rounded) <= bound ||
+                            isinf(bound));
+            }
+            if (casts == EVAL_CASTS_ROUND || isnan(a)) continue;
+            assert_true(rounded == a);
+            const bool held = fabs(a) + ea <= ir_dtype(narrow)->max_finite;
+            const double most = casts == EVAL_CASTS_PASS ? ea : ea + ir_ulp(narrow, fabs(a) + ea) / 2;
+            if (held) assert_true(bound <= most * (1 + 0x1p-50));
+            widened += held && bound > ea;
         }
     }
-    assert_true(doubtful > 1000 && certain > 1000);
+    assert_true(doubtful > 1000 && certain > 1000 && widened > 1000);
     printf("# comparisons: %llu certain, %llu doubtful\n", (unsigned long long)certain, (unsigned long long)doubtful);
 }
 
@@ -634,7 +643,7 @@ static void elements_pass_or_not(void **unused) {
 static double unary(Op op, double a, double e, double *bound) {
     double value;
     uint64_t counted = 0;
-    ElementOp element = {op, DTYPE_F32, DTYPE_F32, DTYPE_F32, &counted, 0, false};
+    ElementOp element = {op, DTYPE_F32, DTYPE_F32, DTYPE_F32, &counted, 0, false, EVAL_CASTS_ROUND};
     Lane in = {.number = &a, .bound = &e, .step = 1};
     ir_real_double.elements(&element, &in, (Lane){.number = &value, .bound = bound, .step = 1}, 1);
     return value;

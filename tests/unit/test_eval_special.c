@@ -46,7 +46,7 @@ static void expect(const Terms *terms, bool factors, double *value, double *boun
     const RealOps *real = terms->dtype == DTYPE_F64 ? &ir_real_long : &ir_real_double;
     double product[MOST], product_bound[MOST], low[MOST] = {0}, last = 0, none[MOST] = {0};
     uint64_t uncertain = 0;
-    const ElementOp mul = {OP_MUL, terms->dtype, terms->dtype, terms->dtype, &uncertain, 0, factors};
+    const ElementOp mul = {OP_MUL, terms->dtype, terms->dtype, terms->dtype, &uncertain, 0, factors, EVAL_CASTS_ROUND};
     double *const lows = terms->dtype == DTYPE_F64 ? low : NULL;
     double x[MOST], y[MOST], error[MOST];
     memcpy(x, terms->x, sizeof x), memcpy(y, terms->y, sizeof y), memcpy(error, terms->error, sizeof error);
@@ -199,8 +199,8 @@ static void zeros_keep_their_sign(void **unused) {
         const DType dtype = wide ? DTYPE_F64 : DTYPE_F32;
         double x = -0.5, none = 0, one = 1, whole, quotient, low[3] = {0}, bound[2];
         uint64_t uncertain = 0;
-        const ElementOp trunc_it = {OP_TRUNC, dtype, dtype, dtype, &uncertain, 0, false};
-        const ElementOp divide = {OP_DIV, dtype, dtype, dtype, &uncertain, 0, false};
+        const ElementOp trunc_it = {OP_TRUNC, dtype, dtype, dtype, &uncertain, 0, false, EVAL_CASTS_ROUND};
+        const ElementOp divide = {OP_DIV, dtype, dtype, dtype, &uncertain, 0, false, EVAL_CASTS_ROUND};
         const Lane in = {.number = &x, .bound = &none, .step = 1, .low = wide ? &low[0] : NULL};
         const Lane zero = {.number = &whole, .bound = &bound[0], .step = 1, .low = wide ? &low[1] : NULL};
         real->elements(&trunc_it, &in, zero, 1);
