@@ -283,7 +283,8 @@ typedef struct ng_check_grad_options {
  * f64, and the backward graph's dtypes with the same graph in f64. NG_CHECK_FAILED with words in `why` where something
  * is outside what rounding and the differences' own error allow, or where too few differences settle, as at kinks.
  * Elements of outputs that are not finite are left out, as are those of gradients that are not finite then; an output
- * or a gradient of which nothing is left fails. */
+ * or a gradient of which nothing is left fails. Warnings about a given backward graph come back through `why` with
+ * NG_OK, too. */
 NG_API ng_status ng_check_grad(ng_program *forward, const ng_args *args, const ng_check_grad_options *options,
                                ng_text *report, ng_text *why);
 
