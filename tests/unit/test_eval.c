@@ -187,7 +187,7 @@ static void bounds_hold_in_f64(void **unused) {
 static void certain_means_certain(void **unused) {
     (void)unused;
     Random random = {seed + 1};
-    uint64_t doubtful = 0, certain = 0, widened = 0;
+    uint64_t doubtful = 0, certain = 0;
     for (int i = 0; i < 200000; i++) {
         DType compute = i % 4 ? DTYPE_F32 : DTYPE_F64;
         const RealOps *real = real_of(compute);
@@ -227,25 +227,16 @@ static void certain_means_certain(void **unused) {
             assert_true(got == integer || fabs((double)got - (double)integer) <= bound);
         }
         DType narrow = (DType)(DTYPE_F16 + random_below(&random, 4));
-        for (int casts = EVAL_CASTS_ROUND; casts <= EVAL_CASTS_WIDEN; casts++) {
-            double rounded;
-            ElementOp round = {OP_CAST, DTYPE_F32, narrow, compute, &counted, 0, false, (EvalCasts)casts};
-            real->elements(&round, in, (Lane){.number = &rounded, .bound = &bound, .step = 1}, 1);
-            for (int t = 0; t < 4; t++) {
-                double got = perturbed(&random, compute, a, ea);
-                if (casts != EVAL_CASTS_PASS) got = ir_round(narrow, got);
-                assert_true(got == rounded || (isnan(got) && isnan(rounded)) || fabs(got - rounded) <= bound ||
-                            isinf(bound));
-            }
-            if (casts == EVAL_CASTS_ROUND || isnan(a)) continue;
-            assert_true(rounded == a);
-            const bool held = fabs(a) + ea <= ir_dtype(narrow)->max_finite;
-            const double most = casts == EVAL_CASTS_PASS ? ea : ea + ir_ulp(narrow, fabs(a) + ea) / 2;
-            if (held) assert_true(bound <= most * (1 + 0x1p-50));
-            widened += held && bound > ea;
+        double rounded;
+        ElementOp round = {OP_CAST, DTYPE_F32, narrow, compute, &counted, 0, false, EVAL_CASTS_ROUND};
+        real->elements(&round, in, (Lane){.number = &rounded, .bound = &bound, .step = 1}, 1);
+        for (int t = 0; t < 4; t++) {
+            double got = ir_round(narrow, perturbed(&random, compute, a, ea));
+            assert_true(got == rounded || (isnan(got) && isnan(rounded)) || fabs(got - rounded) <= bound ||
+                        isinf(bound));
         }
     }
-    assert_true(doubtful > 1000 && certain > 1000 && widened > 1000);
+    assert_true(doubtful > 1000 && certain > 1000);
     printf("# comparisons: %llu certain, %llu doubtful\n", (unsigned long long)certain, (unsigned long long)doubtful);
 }
 

@@ -1,6 +1,6 @@
 /* The oracle on sums of products beyond their dtype: a kernel's sum takes the factors, so that a product that no f32
  * (f64) holds may come back within it before it is rounded. Against such sums done here, with and without fma. And the
- * signs of zeros. */
+ * signs of zeros. And casts that do not round, or whose rounding is a bound. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -212,13 +212,45 @@ static void zeros_keep_their_sign(void **unused) {
     }
 }
 
+/* ---- casts ---- */
+
+/* What an interval's numbers are rounded to, or what they are, lies within the bound of the number that is not rounded;
+ * and the bound is no larger than that takes. */
+static void casts_widen(void **unused) {
+    (void)unused;
+    Random random = {seed};
+    uint64_t widened = 0, counted = 0;
+    for (int i = 0; i < 40000; i++) {
+        const bool wide = random_below(&random, 2), pass = random_below(&random, 2);
+        const DType compute = wide ? DTYPE_F64 : DTYPE_F32, narrow = (DType)(DTYPE_F16 + random_below(&random, 4));
+        double a = ir_round(compute, ldexp(random_normal(&random), (int)random_below(&random, 30) - 15));
+        double error =
+            random_below(&random, 3) ? fabs(a) * ldexp(random_unit(&random), -(int)random_below(&random, 20)) : 0;
+        double value, bound;
+        const EvalCasts casts = pass ? EVAL_CASTS_PASS : EVAL_CASTS_WIDEN;
+        const ElementOp cast = {OP_CAST, DTYPE_F32, narrow, compute, &counted, 0, false, casts};
+        const Lane in = {.number = &a, .bound = &error, .step = 1},
+                   out = {.number = &value, .bound = &bound, .step = 1};
+        (wide ? &ir_real_long : &ir_real_double)->elements(&cast, &in, out, 1);
+        assert_true(value == a);
+        for (int t = 0; t < 4 && !isinf(bound); t++) {
+            const double other = a + error * (2 * random_unit(&random) - 1);
+            assert_true(fabs((pass ? other : ir_round(narrow, other)) - a) <= bound * (1 + 0x1p-40));
+        }
+        const double reach = fabs(a) + error, most = error + (pass ? 0 : ir_ulp(narrow, reach) / 2);
+        const bool held = pass || reach <= ir_dtype(narrow)->max_finite;
+        if (held) assert_true(bound <= most * (1 + 0x1p-40));
+        widened += held && bound > error;
+    }
+    assert_true(widened > 1000 && counted == 0);
+}
+
 int main(void) {
     seed = random_seed();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_hold),
-        cmocka_unit_test(only_products_that_are_summed),
-        cmocka_unit_test(progs_too),
-        cmocka_unit_test(zeros_keep_their_sign),
+        cmocka_unit_test(sums_hold),   cmocka_unit_test(only_products_that_are_summed),
+        cmocka_unit_test(progs_too),   cmocka_unit_test(zeros_keep_their_sign),
+        cmocka_unit_test(casts_widen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
