@@ -167,7 +167,7 @@ cat >"$scratch/two.yaml" <<'END'
 graph: two
 dims: {M: any}
 inputs: {x: "f32[M, 8]", z: "f32[M, 8]"}
-nodes: {q: rms_norm(x, eps=1e-6), k: "rms_norm(z, eps=1e-6)"}
+nodes: {q: "rms_norm(x, eps=1e-6)", k: "rms_norm(z, eps=1e-6)"}
 outputs: {q: f32, k: f32}
 END
 check "--save: of which norm" nothing 2 "--save=rstd: no value .*; did you mean 'q_rstd' or 'k_rstd'\?" "$scratch/two.yaml" --save=rstd
