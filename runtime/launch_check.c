@@ -328,8 +328,9 @@ static Status check_workspace(const ng_args *args, const RtScratch *scratch, Tex
 Status rt_program_check_tensors(const RtProgram *program, const ng_args *args, int64_t *words, RtScratch *scratch,
                                 Text *why) {
     if (!program->device) {
-        const Status sizes = rt_program_sizes(program, args->dims, words, scratch, why);
-        if (sizes) return sizes; /* what these dims cannot be is so without a device too */
+        /* what given dims cannot be is so without a device too */
+        const Status sizes = args->dims ? rt_program_sizes(program, args->dims, words, scratch, why) : STATUS_OK;
+        if (sizes) return sizes;
         rt_say(why, "nothing to launch: the program was made for no device, or only up to some pass");
         return STATUS_UNAVAILABLE;
     }
