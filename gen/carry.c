@@ -16,12 +16,6 @@ static bool same_but_ones(const Extents *a, const Extents *b) {
     }
 }
 
-uint32_t gen_gather_index(const Value *value) {
-    for (uint32_t i = 0; value->op == OP_INDEX && i < value->item_count; i++)
-        if (value->items[i].kind == ITEM_GATHER) return value->items[i].index;
-    return IR_NONE;
-}
-
 bool gen_is_view(const Value *value) { return value->op == OP_INDEX || value->op == OP_RESHAPE; }
 
 /* Reads every element of its argument in the same order. */
@@ -58,7 +52,7 @@ static void find_carrier(Lower *lower, uint32_t id) {
     }
     for (uint32_t i = 0; i < value->arg_count; i++)
         own->latest = later(own->latest, lower->values[value->arg[i]].latest);
-    uint32_t index = gen_gather_index(value);
+    uint32_t index = ir_gather_index(value);
     if (index != IR_NONE) own->latest = later(own->latest, lower->values[index].latest);
     if (own->latest == IR_NONE || !same_but_ones(&own->shape, &lower->values[own->latest].shape)) return;
     if (gen_is_view(value) && !selects_all(lower, value)) return;
@@ -84,7 +78,7 @@ void gen_carry(Lower *lower) {
         const Value *value = &graph->values.at[id];
         Carried *own = &lower->values[id];
         own->materialised = own->carrier != IR_NONE && outside[id] && !gen_is_view(value);
-        uint32_t index = gen_gather_index(value);
+        uint32_t index = ir_gather_index(value);
         if (index != IR_NONE) outside[index] = true;
         for (uint32_t i = 0; i < value->arg_count; i++) {
             const Carried *arg = &lower->values[value->arg[i]];

@@ -69,8 +69,8 @@ typedef struct Ast {
 Ast *gen_read_expression(Job *job, const Doc *doc, const char *what);
 /* `name(parameter, parameter=default): body`, a line of composites.def. */
 Ast *gen_read_definition(Job *job, const char *text, Ast **head);
-/* Refuses what is no name: [A-Za-z_][A-Za-z0-9_]{0,63} and no word of the language. what: "a node's name". */
 bool gen_is_name(const char *name, size_t count); /* letters, digits and _, no digit first */
+/* Refuses what is no name: [A-Za-z_][A-Za-z0-9_]{0,63} and no word of the language. what: "a node's name". */
 void gen_check_name(Job *job, const char *name, size_t count, Place place, const char *what);
 /* A number as graph files write them; integer is set where it is_integer. */
 bool gen_read_number(Job *job, const char *bytes, size_t count, double *number, int64_t *integer, bool *is_integer);

@@ -81,14 +81,14 @@ static void take_names(Joint *joint) {
         if (from->values.at[i].name) *IR_PUSH(joint->job, &joint->taken) = from->values.at[i].name;
 }
 
-const char *gen_gradient_prefix(const GradOptions *options) { return options->prefix ? options->prefix : GEN_GRADIENT; }
+static const char *prefix_of(const GradOptions *options) { return options->prefix ? options->prefix : GEN_GRADIENT; }
 
 const char *gen_gradient_name(Job *job, const GradOptions *options, const char *of) {
-    return ir_format(job, "%s%s", gen_gradient_prefix(options), of);
+    return ir_format(job, "%s%s", prefix_of(options), of);
 }
 
 const char *gen_gradient_owner(const GradOptions *options, const char *name) {
-    const char *prefix = gen_gradient_prefix(options);
+    const char *prefix = prefix_of(options);
     const size_t count = strlen(prefix);
     return strncmp(name, prefix, count) != 0 ? NULL : name + count;
 }

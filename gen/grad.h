@@ -25,7 +25,6 @@ typedef struct GradOptions {
 
 #define GEN_GRADIENT "d_"
 
-const char *gen_gradient_prefix(const GradOptions *options);
 const char *gen_gradient_name(Job *job, const GradOptions *options, const char *of);
 /* What follows the prefix; NULL: the name is no gradient's. */
 const char *gen_gradient_owner(const GradOptions *options, const char *name);

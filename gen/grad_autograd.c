@@ -55,8 +55,7 @@ static bool in_one_piece(const Graph *graph, const Value *view) {
     for (uint32_t k = 0; k < view->item_count; k++) {
         const Item *item = &view->items[k];
         if (item->kind == ITEM_NEW_AXIS) continue;
-        const Poly extent = graph->values.at[view->arg[0]].shape.extent[dim++];
-        const bool whole = item->kind == ITEM_RANGE && !item->start.count && ir_poly_equal(item->stop, extent);
+        const bool whole = ir_item_takes_all(item, graph->values.at[view->arg[0]].shape.extent[dim++]);
         if (!whole && dim - 1 > whole_from) return false;
         if (item->kind == ITEM_AT && dim - 1 == whole_from) whole_from = dim;
     }
@@ -72,7 +71,7 @@ static uint32_t storage_of(const Keeping *keeping, uint32_t id) {
         const bool same = value->op == OP_CAST && keeping->dtypes[id] == keeping->dtypes[value->arg[0]];
         if (value->op == OP_RESHAPE) copy = id;
         if (value->op == OP_INDEX && copy != IR_NONE && !in_one_piece(graph, value)) return copy;
-        if (!same && value->op != OP_RESHAPE && (value->op != OP_INDEX || gen_grad_picks(value))) return id;
+        if (!same && value->op != OP_RESHAPE && (value->op != OP_INDEX || ir_gather_index(value) != IR_NONE)) return id;
         id = value->arg[0];
     }
 }

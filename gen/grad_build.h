@@ -139,7 +139,6 @@ uint32_t gen_grad_written_over(const Graph *from, uint32_t input);
 
 /* gen/grad_part.c */
 bool gen_grad_is_view(const Value *value); /* or a cast: elements of its first operand */
-bool gen_grad_picks(const Value *value);   /* an index by a tensor */
 /* Whether a view has all elements of its operand, each once. */
 bool gen_grad_takes_all(const Graph *graph, const Value *value);
 /* Of what is read and stored in this dtype; part: only slices or picked elements are, and they are less than all. */

@@ -218,11 +218,10 @@ static bool *find_used(const Making *making, const bool *forward) {
     for (uint32_t i = joint->from->outputs.count; i < graph->outputs.count; i++)
         used[graph->outputs.at[i].value] = true;
     for (uint32_t i = graph->values.count; i-- > 0;) {
-        if (!making->cut->needed[i] || making->cut->read[i]) used[i] = false;
-        const bool uses = making->cut->needed[i] && !making->cut->read[i];
-        if (uses && (!forward[i] || (used[i] && gen_grad_is_view(&graph->values.at[i]))))
+        const bool made = making->cut->needed[i] && !making->cut->read[i];
+        if (made && (!forward[i] || (used[i] && gen_grad_is_view(&graph->values.at[i]))))
             ir_value_mark_args(&graph->values.at[i], used);
-        used[i] = used[i] && forward[i];
+        used[i] = used[i] && made && forward[i];
     }
     return used;
 }

@@ -12,33 +12,14 @@ bool gen_grad_is_view(const Value *value) {
     return value->op == OP_INDEX || value->op == OP_RESHAPE || value->op == OP_CAST;
 }
 
-bool gen_grad_picks(const Value *value) {
-    for (uint32_t k = 0; k < value->item_count; k++)
-        if (value->items[k].kind == ITEM_GATHER) return true;
-    return false;
-}
-
 bool gen_grad_takes_all(const Graph *graph, const Value *value) {
     if (value->op == OP_RESHAPE) return true;
     for (uint32_t k = 0, d = 0; k < value->item_count; k++) {
         const Item *item = &value->items[k];
         if (item->kind == ITEM_NEW_AXIS) continue;
-        const Poly extent = graph->values.at[value->arg[0]].shape.extent[d++];
-        if (item->kind != ITEM_RANGE || item->start.count || !ir_poly_equal(item->stop, extent)) return false;
+        if (!ir_item_takes_all(item, graph->values.at[value->arg[0]].shape.extent[d++])) return false;
     }
     return value->op == OP_INDEX;
-}
-
-static bool is_index_of(const Value *value, uint32_t id) {
-    for (uint32_t k = 0; k < value->item_count; k++)
-        if (value->items[k].kind == ITEM_GATHER && value->items[k].index == id) return true;
-    return false;
-}
-
-static bool uses(const Value *value, uint32_t id) {
-    for (uint32_t k = 0; k < ir_value_operand_count(value); k++)
-        if (ir_value_operand(value, k) == id) return true;
-    return false;
 }
 
 static Poly least(const Reader *reader, Poly a, Poly b) {
@@ -60,8 +41,8 @@ static Poly elements_read(const Reader *reader, uint32_t id) {
         if (graph->outputs.at[o].value == id) return all;
     for (uint32_t i = id + 1; i < graph->values.count; i++) {
         const Value *value = &graph->values.at[i];
-        if (!reader->cut->needed[i] || reader->cut->read[i] || !uses(value, id)) continue;
-        if (!gen_grad_is_view(value) || is_index_of(value, id)) return all;
+        if (!reader->cut->needed[i] || reader->cut->read[i] || !ir_value_uses(value, id)) continue;
+        if (!gen_grad_is_view(value) || ir_gather_index(value) == id) return all;
         sum = ir_poly_add(job, sum, elements_read(reader, i), &overflow);
     }
     return overflow ? all : least(reader, sum, all);

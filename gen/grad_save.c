@@ -47,11 +47,6 @@ static int64_t bytes_of(const Network *network, const Shape *shape, DType dtype)
     return elements_of(network, shape) * ir_dtype(dtype)->bytes;
 }
 
-static bool holds(DType stored, DType dtype) { /* its numbers as they are */
-    const DTypeRow *to = ir_dtype(stored), *from = ir_dtype(dtype);
-    return to->significand >= from->significand && to->max_finite >= from->max_finite;
-}
-
 /* An output stands for a value where it loses no more than what the value is made of has lost. */
 static const DType *find_coarsest(const Joint *joint) {
     const Graph *graph = joint->graph;
@@ -62,7 +57,7 @@ static const DType *find_coarsest(const Joint *joint) {
         for (uint32_t k = 0; k < ir_value_operand_count(value); k++) {
             const uint32_t id = ir_value_operand(value, k);
             const bool is_float = id != IR_NONE && ir_dtype(coarsest[id])->kind == KIND_FLOAT;
-            if (is_float && !holds(coarsest[id], coarsest[i])) coarsest[i] = coarsest[id];
+            if (is_float && !ir_dtype_holds(coarsest[id], coarsest[i])) coarsest[i] = coarsest[id];
         }
     }
     return coarsest;
@@ -74,7 +69,7 @@ uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
     for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
         const Tensor *output = &joint->graph->outputs.at[i];
         if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
-        if (!holds(output->dtype, joint->exact[id] ? value->dtype : joint->coarsest[id])) continue;
+        if (!ir_dtype_holds(output->dtype, joint->exact[id] ? value->dtype : joint->coarsest[id])) continue;
         if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
             best = i;
     }

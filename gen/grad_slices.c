@@ -32,7 +32,7 @@ bool gen_grad_take_slice(Joint *joint, const Value *index, uint32_t gradient) {
         const Item *item = &index->items[i];
         if (item->kind == ITEM_NEW_AXIS) continue;
         if (item->kind != ITEM_RANGE) return false;
-        const bool whole = !item->start.count && ir_poly_equal(item->stop, from.extent[dim]);
+        const bool whole = ir_item_takes_all(item, from.extent[dim]);
         if (!whole) {
             slice.dim = dim;
             if (cut++ || !part_of(joint->job, item, from.extent[dim], &slice)) return false;

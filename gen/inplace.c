@@ -60,22 +60,12 @@ static void check_index(Front *front, const Tensor *output, const Value *index, 
                 "a read takes other elements than the store's, which may be stored already");
 }
 
-static bool reads(const Value *value, uint32_t id) {
-    for (uint32_t i = 0; i < value->arg_count; i++)
-        if (value->arg[i] == id) return true;
-    for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
-        if (value->call->args[i].kind == ARG_VALUE && value->call->args[i].value == id) return true;
-    for (uint32_t i = 0; value->op == OP_INDEX && i < value->item_count; i++)
-        if (value->items[i].kind == ITEM_GATHER && value->items[i].index == id) return true;
-    return false;
-}
-
 static void check_reads(Front *front, const Tensor *output, uint32_t id, bool reshaped) {
     const Graph *graph = front->graph;
     const Tensor *input = &graph->inputs.at[output->inplace];
     for (uint32_t i = id + 1; i < graph->values.count; i++) {
         const Value *value = &graph->values.at[i];
-        if (!reads(value, id)) continue;
+        if (!ir_value_uses(value, id)) continue;
         if (value->op == OP_RESHAPE)
             check_reads(front, output, i, true);
         else if (value->op == OP_INDEX && value->arg[0] == id)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const Knob knobs[] = {
-#define KNOB(id, name, values, otherwise, scope, what) {name, values, otherwise, KNOB_##scope, what},
+#define KNOB(id, name, values, least, otherwise, scope, what) {name, values, least, otherwise, KNOB_##scope, what},
 #include "gen/knobs.def"
 #undef KNOB
 };
@@ -30,10 +30,9 @@ static bool is_word_of(const char *words, const char *value) {
     return false;
 }
 
-static int64_t least_of(KnobId id) { return id == KNOB_PART_ROWS ? 0 : 1; }
-
 const char *gen_knob_takes(KnobId id) {
-    return *knobs[id].values ? knobs[id].values : least_of(id) ? "a positive number" : "0 or a positive number";
+    if (*knobs[id].values) return knobs[id].values;
+    return knobs[id].least ? "a positive number" : "0 or a positive number";
 }
 
 static void check_setting(Job *job, const Setting *setting) {
@@ -48,8 +47,7 @@ static void check_setting(Job *job, const Setting *setting) {
                        setting->value);
         }
         const int64_t most = knobs[i].scope == KNOB_OF_GRAPH ? 1 << 30 : 1 << 20;
-        if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= least_of((KnobId)i) &&
-            number <= most)
+        if (ir_read_int(setting->value, strlen(setting->value), &number) && number >= knobs[i].least && number <= most)
             return;
         ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--set %s takes %s; found '%s'", name, gen_knob_takes((KnobId)i),
                    setting->value);

@@ -24,7 +24,8 @@ typedef enum KnobScope {
 
 typedef struct Knob {
     const char *name;
-    const char *values;    /* "" for a positive integer, else the words that it takes, a space between */
+    const char *values;    /* "" for an integer, else the words that it takes, a space between */
+    int least;             /* of integers */
     const char *otherwise; /* of the graph: what it is unless forced; "" where each kernel has its own */
     KnobScope scope;       /* what takes it */
     const char *what;

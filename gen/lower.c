@@ -216,7 +216,7 @@ static void mark(Lower *lower, bool *needed, uint32_t id) {
         needed[next] = true;
         const Value *value = &graph->values.at[next];
         for (uint32_t i = 0; i < value->arg_count; i++) *IR_PUSH(lower->job, &todo) = value->arg[i];
-        uint32_t index = gen_gather_index(value);
+        uint32_t index = ir_gather_index(value);
         if (index != IR_NONE) *IR_PUSH(lower->job, &todo) = index;
         if (value->op != OP_REDUCE) continue;
         for (uint32_t i = next; i < graph->values.count; i++)

@@ -41,8 +41,6 @@ typedef struct Lower {
 /* A polynomial over the Graph's dims, fixed ones folded, over those of Prog. */
 Poly gen_lower_poly(Lower *lower, Poly poly);
 Extents gen_lower_extents(Lower *lower, const Shape *shape);
-/* The index tensor of an OP_INDEX, or IR_NONE. */
-uint32_t gen_gather_index(const Value *value);
 /* Whether a value only renames dims of extent 1, so that it costs no statement. */
 bool gen_is_view(const Value *value);
 

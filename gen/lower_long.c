@@ -42,7 +42,7 @@ static uint32_t count_inline(Long *l, uint32_t id, uint32_t without) {
         const uint32_t next = l->todo[--todo_count];
         if (next == without) continue;
         const Value *value = &l->lower->graph->values.at[next];
-        const uint32_t index = gen_gather_index(value);
+        const uint32_t index = ir_gather_index(value);
         for (uint32_t i = 0; i < value->arg_count; i++) meet(l, value->arg[i], &todo_count);
         if (index != IR_NONE) meet(l, index, &todo_count);
     }

@@ -128,10 +128,8 @@ static uint32_t neutral(const Graph *graph, const Value *value) {
 static bool selects_all(Simplify *simplify, const Value *value) {
     const Shape *arg = &simplify->to->values.at[value->arg[0]].shape;
     if (value->item_count != arg->rank) return false;
-    for (uint32_t d = 0; d < arg->rank; d++) {
-        const Item *item = &value->items[d];
-        if (item->kind != ITEM_RANGE || item->start.count || !ir_poly_equal(item->stop, arg->extent[d])) return false;
-    }
+    for (uint32_t d = 0; d < arg->rank; d++)
+        if (!ir_item_takes_all(&value->items[d], arg->extent[d])) return false;
     return true;
 }
 

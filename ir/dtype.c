@@ -14,6 +14,12 @@ static const DTypeRow rows[DTYPE_COUNT] = {
 
 const DTypeRow *ir_dtype(DType dtype) { return &rows[dtype]; }
 
+bool ir_dtype_holds(DType stored, DType dtype) {
+    const DTypeRow *to = ir_dtype(stored), *from = ir_dtype(dtype);
+    return to->significand >= from->significand && to->max_finite >= from->max_finite &&
+           to->min_exponent <= from->min_exponent;
+}
+
 static bool spells(const char *name, const char *bytes, size_t count) {
     return strlen(name) == count && !memcmp(name, bytes, count);
 }

@@ -26,6 +26,8 @@ typedef struct DTypeRow {
 } DTypeRow;
 
 const DTypeRow *ir_dtype(DType dtype);
+/* Whether a float dtype has every number of another. */
+bool ir_dtype_holds(DType stored, DType dtype);
 bool ir_dtype_find(const char *name, size_t count, DType *dtype); /* short or PyTorch's name */
 
 /* The dtype in which arithmetic on such values happens: f64 -> f64, other floats -> f32, integers -> i64, bool. */

@@ -397,6 +397,22 @@ uint32_t ir_value_operand(const Value *value, uint32_t index) {
     return item->kind == ITEM_GATHER ? item->index : IR_NONE;
 }
 
+bool ir_value_uses(const Value *value, uint32_t id) {
+    for (uint32_t i = 0; i < ir_value_operand_count(value); i++)
+        if (ir_value_operand(value, i) == id) return true;
+    return false;
+}
+
+uint32_t ir_gather_index(const Value *value) {
+    for (uint32_t i = 0; value->op == OP_INDEX && i < value->item_count; i++)
+        if (value->items[i].kind == ITEM_GATHER) return value->items[i].index;
+    return IR_NONE;
+}
+
+bool ir_item_takes_all(const Item *item, Poly extent) {
+    return item->kind == ITEM_RANGE && !item->start.count && ir_poly_equal(item->stop, extent);
+}
+
 void ir_value_mark_args(const Value *value, bool *marks) {
     for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
         const uint32_t id = ir_value_operand(value, i);

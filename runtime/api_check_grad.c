@@ -32,7 +32,7 @@ typedef struct GradRun {
     const GradOptions *names;
     const RtLeftOut *left_out; /* of the forward program's outputs; NULL until the forward side ran */
     Tell report;
-    Text warnings, why; /* of the given backward graph */
+    Text why, warnings; /* warnings: of the given backward graph */
     Status status;
     uint64_t unbounded; /* elements of gradients that were not checked */
 } GradRun;
@@ -263,12 +263,12 @@ static double *numbers_of(Job *job, const Side *side, uint32_t tensor) {
     return numbers;
 }
 
-static const double **weights_of(Job *job, const GradRun *run, const GradOptions *options) {
+static const double **weights_of(Job *job, const GradRun *run) {
     const Graph *graph = run->forward->tables->graph;
     const double **weights = (const double **)ir_alloc_array(job, graph->outputs.count + (size_t)1, sizeof *weights);
     for (uint32_t o = 0; o < graph->outputs.count; o++) {
         const uint32_t t =
-            input_of(run->sides[1].program->tables, gen_gradient_name(job, options, graph->outputs.at[o].name));
+            input_of(run->sides[1].program->tables, gen_gradient_name(job, run->names, graph->outputs.at[o].name));
         if (t != IR_NONE) weights[o] = numbers_of(job, &run->sides[1], t);
     }
     return weights;
@@ -289,7 +289,7 @@ static bool check_gradients(Job *job, GradRun *run, const Graph *graph, const Gr
                                .grad = grad,
                                .given = run->options.backward != NULL,
                                .input = &input,
-                               .weight = weights_of(job, run, options),
+                               .weight = weights_of(job, run),
                                .left_out = run->left_out,
                                .backward = program->graph,
                                .backward_input = &backward_input,
@@ -348,9 +348,8 @@ static void grad_work(Job *job, void *state) {
     run->report = gen_tell(job, run->options.json != 0);
     const Graph *graph = parse(job, forward->name, forward->unit.text, forward->unit.count, &forward->unit.options);
     ir_drop_diagnostics(job, 0); /* warnings, which were told when it was compiled */
-    GradOptions options =
-        rt_grad_names(job, run->options.wrt, run->options.of, run->options.save, run->options.recompute);
-    options.prefix = rt_grad_prefix(job, run->options.prefix);
+    GradOptions options = rt_grad_names(job, run->options.wrt, run->options.of, run->options.save,
+                                        run->options.recompute, run->options.prefix);
     int64_t *words = IR_NEW_ARRAY(job, int64_t, forward->tables->scratch_words + (size_t)1);
     run->status = rt_program_sizes(forward->tables, run->args->dims, words, &run->given, &run->why);
     if (run->status) return;

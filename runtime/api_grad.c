@@ -59,19 +59,18 @@ static bool take_all(Names *names) {
     return all;
 }
 
-GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute) {
+GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute,
+                          const char *prefix) {
+    if (prefix && !gen_is_name(prefix, strlen(prefix)))
+        ir_stop_at(job, STATUS_USAGE, (Place){0, 0},
+                   "--prefix=%s: names begin with it: letters, digits and _, no digit first", prefix);
     GradOptions options = {.wrt = split_names(job, "wrt", wrt),
                            .of = split_names(job, "of", of),
                            .save = split_names(job, "save", save),
-                           .recompute = split_names(job, "recompute", recompute)};
+                           .recompute = split_names(job, "recompute", recompute),
+                           .prefix = prefix};
     options.recompute_all = take_all(&options.recompute);
     return options;
-}
-
-const char *rt_grad_prefix(Job *job, const char *prefix) {
-    if (!prefix || gen_is_name(prefix, strlen(prefix))) return prefix;
-    ir_stop_at(job, STATUS_USAGE, (Place){0, 0},
-               "--prefix=%s: names begin with it: letters, digits and _, no digit first", prefix);
 }
 
 /* ---- the work ---- */
@@ -130,8 +129,8 @@ static void derive_work(Job *job, void *state) {
     /* expand finds what is wrong inside composites */
     gen_run(job, &unit, ir_copy_text(job, name, strlen(name)), ir_copy_text(job, deriving->graph, deriving->count),
             deriving->count, &options, gen_pass_find("expand"));
-    GradOptions names = rt_grad_names(job, deriving->wrt, deriving->of, from->save, from->recompute);
-    names.prefix = rt_grad_prefix(job, from->prefix);
+    const GradOptions names =
+        rt_grad_names(job, deriving->wrt, deriving->of, from->save, from->recompute, from->prefix);
     for (uint32_t i = 0; i < names.save.count; i++)
         if (has_name(&names.recompute, names.save.at[i]))
             ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--save=%s: --recompute names it too", names.save.at[i]);

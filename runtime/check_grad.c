@@ -220,10 +220,9 @@ bool rt_gradient_doubtful(const RtGradient *gradient) {
 
 /* ---- the graph with its dtypes, and the run ---- */
 
-static bool holds(const DTypeRow *to, const DTypeRow *from) {
-    if (from->kind != KIND_FLOAT) return from->kind == KIND_BOOL;
-    return to->significand >= from->significand && to->max_finite >= from->max_finite &&
-           to->min_exponent <= from->min_exponent;
+static bool loses(DType to, DType from, bool integers) {
+    const Kind kind = ir_dtype(from)->kind;
+    return kind == KIND_FLOAT ? !ir_dtype_holds(to, from) : integers && kind != KIND_BOOL;
 }
 
 /* Casts to floats that may lose something: the graph in f64 is without them. Those of integers stand there unwritten.
@@ -232,8 +231,7 @@ static bool rounds(const Graph *graph, bool integers) {
     for (uint32_t v = 0; v < graph->values.count; v++) {
         const Value *value = &graph->values.at[v];
         if (value->op != OP_CAST || ir_dtype(value->dtype)->kind != KIND_FLOAT) continue;
-        const DTypeRow *from = ir_dtype(graph->values.at[value->arg[0]].dtype);
-        if ((integers || from->kind == KIND_FLOAT) && !holds(ir_dtype(value->dtype), from)) return true;
+        if (loses(value->dtype, graph->values.at[value->arg[0]].dtype, integers)) return true;
     }
     return false;
 }

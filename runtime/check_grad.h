@@ -6,9 +6,7 @@
 #include "gen/tell.h"
 #include "runtime/launch.h"
 
-/* Elements of an output that are not finite where gradients are checked: they take no part, their gradient comes in as
- * 0.
- */
+/* Elements of an output that are not finite: they take no part, and 0 comes in as their gradient. */
 typedef struct RtLeftOut {
     uint64_t elements, count;
     const bool *at; /* of each element, row-major; NULL: an output that is no float */
@@ -78,9 +76,9 @@ void rt_gradient_tell(Job *job, Tell *tell, const RtGradient *gradient);
 /* Whether it holds; in words why not. */
 bool rt_gradient_judge(Job *job, Text *why, const RtGradient *gradient);
 
-/* Lists of names divided by commas; NULL: none. STATUS_USAGE where one is no list. (runtime/api_grad.c) */
-GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute);
-/* Of names; NULL: the usual one. STATUS_USAGE where none can begin so. */
-const char *rt_grad_prefix(Job *job, const char *prefix);
+/* Lists of names divided by commas, NULL: none, and the prefix of others, NULL: the usual one. STATUS_USAGE where one
+ * is no list or no name can begin so. (runtime/api_grad.c) */
+GradOptions rt_grad_names(Job *job, const char *wrt, const char *of, const char *save, const char *recompute,
+                          const char *prefix);
 
 #endif

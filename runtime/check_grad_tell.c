@@ -61,8 +61,7 @@ bool rt_left_out_judge(Text *why, const char *output, const RtLeftOut *left_out)
     if (!left_out->count || left_out->count < left_out->elements) return true;
     rt_say(why,
            "output %s: none of its %llu elements is finite, so no gradient was checked through it: give inputs for "
-           "which it "
-           "is\n",
+           "which it is\n",
            output, (unsigned long long)left_out->elements);
     return false;
 }

@@ -246,8 +246,7 @@ static RtCompared compared_of(Job *job, const Run *run) {
 
 static bool has_gather(const Graph *graph) {
     for (uint32_t v = 0; v < graph->values.count; v++)
-        for (uint32_t i = 0; i < graph->values.at[v].item_count; i++)
-            if (graph->values.at[v].items[i].kind == ITEM_GATHER) return true;
+        if (ir_gather_index(&graph->values.at[v]) != IR_NONE) return true;
     return false;
 }
 
