@@ -108,8 +108,8 @@ void gen_read_entries(Front *front, const Doc *section, const char *name,
 void gen_read_sections(Front *front, const Doc *root);
 void gen_read_inputs(Front *front, const Doc *section);
 void gen_read_scalars(Front *front, const Doc *section);
-void gen_read_outputs(Front *front, const Doc *section); /* after the nodes were built */
-void gen_apply_settings(Front *front);
+void gen_read_outputs(Front *front, const Doc *section);   /* after the nodes were built */
+void gen_apply_settings(Front *front, const Doc *scalars); /* their section, or NULL */
 DType gen_find_dtype(Front *front, const char *name, Place place);
 /* The file's type of this name, or NULL. */
 const char *gen_find_type(const Front *front, const char *name);

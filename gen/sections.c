@@ -167,9 +167,10 @@ void gen_read_sections(Front *front, const Doc *root) {
     gen_read_entries(front, gen_doc_find(root, "types"), "types", read_type);
     gen_read_entries(front, gen_doc_find(root, "dims"), "dims", read_dim);
     ir_stop_on_errors(front->job);
-    gen_apply_settings(front);
+    const Doc *scalars = gen_doc_find(root, "scalars");
+    gen_apply_settings(front, scalars);
     gen_read_inputs(front, gen_doc_find(root, "inputs"));
-    gen_read_scalars(front, gen_doc_find(root, "scalars"));
+    gen_read_scalars(front, scalars);
     gen_read_entries(front, gen_doc_find(root, "functions"), "functions", read_function);
     ir_stop_on_errors(front->job); /* a tensor that is wrong would make its readers wrong */
     gen_read_entries(front, gen_doc_find(root, "nodes"), "nodes", read_node);

@@ -6,10 +6,15 @@
 enum { MOST_LISTED = 12 };
 
 /* NULL: it may miss, and does. */
-static const Symbol *find_setting(Front *front, const char *option, const Setting *setting, bool types) {
+static const Symbol *find_setting(Front *front, const Doc *scalars, const char *option, const Setting *setting,
+                                  bool types) {
     const Symbol *symbol = gen_name_find(front, setting->name);
     if (symbol && (symbol->kind == SYMBOL_DIM || (types && symbol->kind == SYMBOL_TYPE))) return symbol;
     if (front->options->settings_may_miss) return NULL;
+    if (scalars && scalars->kind == DOC_MAP && gen_doc_find(scalars, setting->name))
+        ir_stop_at(front->job, STATUS_USAGE, (Place){0, 0},
+                   "%s %s=%s: '%s' is a scalar, given at launch: run and bench take it by --scalar", option,
+                   setting->name, setting->value, setting->name);
     Text there = ir_text(front->job); /* few names are all named; else the near one alone is */
     const Graph *graph = front->graph;
     const uint32_t count = graph->dims.count + (types ? front->types.count : 0);
@@ -38,8 +43,8 @@ static int64_t setting_number(Front *front, const char *option, const Setting *s
     return value;
 }
 
-static void define(Front *front, const Setting *setting) {
-    const Symbol *symbol = find_setting(front, "-D", setting, true);
+static void define(Front *front, const Doc *scalars, const Setting *setting) {
+    const Symbol *symbol = find_setting(front, scalars, "-D", setting, true);
     if (!symbol) return;
     if (symbol->kind == SYMBOL_DIM) {
         Dim *dim = &front->graph->dims.at[symbol->index];
@@ -70,8 +75,8 @@ static void refuse_other_define(Front *front, const Setting *fix, int64_t value)
     }
 }
 
-static void hint(Front *front, const Setting *setting) {
-    const Symbol *symbol = find_setting(front, "--hint", setting, false);
+static void hint(Front *front, const Doc *scalars, const Setting *setting) {
+    const Symbol *symbol = find_setting(front, scalars, "--hint", setting, false);
     if (!symbol) return;
     Dim *dim = &front->graph->dims.at[symbol->index];
     if (dim->value >= 0)
@@ -81,8 +86,8 @@ static void hint(Front *front, const Setting *setting) {
     dim->hint = setting_number(front, "--hint", setting, &free);
 }
 
-static void fix(Front *front, const Setting *setting) {
-    const Symbol *symbol = find_setting(front, "--fix", setting, false);
+static void fix(Front *front, const Doc *scalars, const Setting *setting) {
+    const Symbol *symbol = find_setting(front, scalars, "--fix", setting, false);
     if (!symbol) return;
     Dim *dim = &front->graph->dims.at[symbol->index];
     const int64_t value = setting_number(front, "--fix", setting, dim);
@@ -92,9 +97,9 @@ static void fix(Front *front, const Setting *setting) {
     dim->multiple = 1;
 }
 
-void gen_apply_settings(Front *front) {
+void gen_apply_settings(Front *front, const Doc *scalars) {
     const GenOptions *options = front->options;
-    for (uint32_t i = 0; options && i < options->define_count; i++) define(front, &options->defines[i]);
-    for (uint32_t i = 0; options && i < options->hint_count; i++) hint(front, &options->hints[i]);
-    for (uint32_t i = 0; options && i < options->fix_count; i++) fix(front, &options->fixes[i]);
+    for (uint32_t i = 0; options && i < options->define_count; i++) define(front, scalars, &options->defines[i]);
+    for (uint32_t i = 0; options && i < options->hint_count; i++) hint(front, scalars, &options->hints[i]);
+    for (uint32_t i = 0; options && i < options->fix_count; i++) fix(front, scalars, &options->fixes[i]);
 }

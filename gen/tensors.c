@@ -233,6 +233,11 @@ static bool same_shape(const Shape *a, const Shape *b) {
     return same;
 }
 
+static _Noreturn void refuse_stored(Front *front, const Doc *from, const char *near, bool is_key) {
+    ir_stop_at(front->job, STATUS_REJECTED, from->place, "there is no node '%.64s'%s", from->text,
+               *near || !is_key ? near : "; an output of another name than its node says 'of: NODE'");
+}
+
 /* The value that the output stores; IR_NONE where its node is broken. */
 static uint32_t find_stored(Front *front, const Doc *key, const Doc *of) {
     if (of && of->kind != DOC_SCALAR) ir_stop_at(front->job, STATUS_REJECTED, of->place, "expected a node's name");
@@ -240,8 +245,7 @@ static uint32_t find_stored(Front *front, const Doc *key, const Doc *of) {
     Symbol *symbol = gen_name_find(front, from->text);
     uint32_t kinds = 1u << SYMBOL_NODE | (of ? 1u << SYMBOL_INPUT : 0);
     if (!symbol || (symbol->kind != SYMBOL_NODE && symbol->kind != SYMBOL_INPUT))
-        ir_stop_at(front->job, STATUS_REJECTED, from->place, "there is no node '%.64s'%s", from->text,
-                   gen_name_hint(front, from->text, kinds, NULL, 0));
+        refuse_stored(front, from, gen_name_hint(front, from->text, kinds, NULL, 0), !of);
     if (symbol->kind == SYMBOL_INPUT && !of)
         ir_stop_at(front->job, STATUS_REJECTED, key->place,
                    "'%s' is an input: an output that copies it needs a name of its own and 'of: %s'", key->text,

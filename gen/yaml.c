@@ -270,11 +270,13 @@ static void check_keys(Reader *reader, const Doc *map) {
     }
 }
 
-static _Noreturn void refuse_empty(Reader *reader, const Doc *key, const Doc *item) {
+static _Noreturn void refuse_empty(Reader *reader, const Doc *key, const Doc *item, bool flow) {
     if (!key) ir_stop_at(reader->job, STATUS_REJECTED, item->place, "a list item has no value");
     const char *colon = key->style == DOC_PLAIN ? strchr(key->text, ':') : NULL;
-    const char *advice = colon && colon[1] ? ": write a space behind the colon, as in M: any" : "";
-    ir_stop_at(reader->job, STATUS_REJECTED, key->place, "'%.64s' has no value%s", key->text, advice);
+    const char *advice = colon && colon[1] ? "write a space behind the colon, as in M: any"
+                         : flow            ? "a list stands in brackets, as in shape: [M, N]"
+                                           : "write it behind the colon, on the same line";
+    ir_stop_at(reader->job, STATUS_REJECTED, key->place, "'%.64s' has no value: %s", key->text, advice);
 }
 
 static void close_level(Reader *reader) {
@@ -292,7 +294,8 @@ static void close_level(Reader *reader) {
         if (key && key->kind != DOC_SCALAR)
             ir_stop_at(reader->job, STATUS_REJECTED, key->place, "a key is a name, not a %s",
                        key->kind == DOC_MAP ? "map" : "list");
-        if (item->kind == DOC_SCALAR && item->style == DOC_PLAIN && item->count == 0) refuse_empty(reader, key, item);
+        if (item->kind == DOC_SCALAR && item->style == DOC_PLAIN && item->count == 0)
+            refuse_empty(reader, key, item, doc->flow);
     }
     if (map) check_keys(reader, doc);
     reader->depth--;

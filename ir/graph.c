@@ -190,9 +190,10 @@ static void note_leading_dims(Job *job, const Graph *graph, const uint32_t *args
             const char *name = graph->values.at[args[i]].name;
             Text index = ir_text(job);
             for (uint32_t d = first + small->rank; d < large->rank; d++) ir_text_put(&index, ", None");
-            ir_note(job, place, "dims meet from the last one: %s[%s%s] meets %s", name ? name : "x",
+            ir_note(job, place, "dims meet from the last one: %s[%s%s] meets %s%s", name ? name : "(...)",
                     small->rank == 1 ? ":" : "...", ir_text_string(&index),
-                    first ? ir_format(job, "dim %u", first) : "the first");
+                    first ? ir_format(job, "dim %u", first) : "the first",
+                    name ? "" : ", as a reduction with keepdim=True does");
             return;
         }
 }

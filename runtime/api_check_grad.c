@@ -34,7 +34,7 @@ typedef struct GradRun {
     Tell report;
     Text why, warnings; /* warnings: of the given backward graph */
     Status status;
-    uint64_t unbounded; /* elements of gradients that were not checked */
+    uint64_t unbounded; /* elements, of outputs and of gradients, that were not checked */
 } GradRun;
 
 /* ---- names ---- */
@@ -372,7 +372,9 @@ static void grad_work(Job *job, void *state) {
     gen_tell_open(&run->report, "outputs", true);
     for (uint32_t k = 0; k < 2; k++) {
         const Side *side = &run->sides[k];
-        rt_grad_tell_program(job, &run->report, side->what, side->program->tables->graph, side->reports);
+        const Graph *told = side->program->tables->graph;
+        rt_grad_tell_program(job, &run->report, side->what, told, side->reports);
+        for (uint32_t o = 0; o < told->outputs.count; o++) run->unbounded += side->reports[o].unbounded;
     }
     gen_tell_close(&run->report, true);
     bool passed = check_gradients(job, run, graph, &options, grad);

@@ -22,6 +22,10 @@ static const char *about_text(Job *job, double x) {
     return ir_text_string(&text);
 }
 
+static void tell_unbounded(Text *line, uint64_t count) {
+    if (count) ir_text_format(line, ", %llu not checked, having no finite bound", (unsigned long long)count);
+}
+
 void rt_grad_tell_program(Job *job, Tell *tell, const char *what, const Graph *graph, const ng_output_report *reports) {
     for (uint32_t o = 0; o < graph->outputs.count; o++) {
         const ng_output_report *report = &reports[o];
@@ -36,10 +40,12 @@ void rt_grad_tell_program(Job *job, Tell *tell, const char *what, const Graph *g
         gen_tell_close(tell, false);
         if (tell->json) continue;
         Text line = ir_text(job);
-        ir_text_format(
-            &line, "check    %s: %llu of %llu elements compared, %llu failed, %llu uncertain; worst %s of its bound\n",
-            graph->outputs.at[o].name, (unsigned long long)report->checked, (unsigned long long)report->elements,
-            (unsigned long long)report->failed, (unsigned long long)report->uncertain, about_text(job, report->worst));
+        ir_text_format(&line, "check    %s: %llu of %llu elements compared, %llu failed, %llu uncertain",
+                       graph->outputs.at[o].name, (unsigned long long)(report->checked - report->unbounded),
+                       (unsigned long long)report->elements, (unsigned long long)report->failed,
+                       (unsigned long long)report->uncertain);
+        tell_unbounded(&line, report->unbounded);
+        ir_text_format(&line, "; worst %s of its bound\n", about_text(job, report->worst));
         ir_text_put(&tell->out, ir_text_string(&line));
     }
 }
@@ -128,8 +134,7 @@ static void tell_lines(Job *job, Text *line, const RtGradient *gradient) {
     ir_text_format(line, "%llu elements by more than rounding explains, %llu on the other side of a jump%s",
                    (unsigned long long)gradient->off, (unsigned long long)gradient->jumped,
                    gradient->jumped && gradient->cast ? ", as casts of the graph may put them" : "");
-    if (gradient->unbounded)
-        ir_text_format(line, ", %llu not checked, having no finite bound", (unsigned long long)gradient->unbounded);
+    tell_unbounded(line, gradient->unbounded);
     ir_text_put(line, "\n");
 }
 
@@ -193,7 +198,10 @@ bool rt_gradient_judge(Job *job, Text *why, const RtGradient *gradient) {
                uncertain, compared);
         if (endless) rt_say(why, "%llu are not finite, although outputs are, as 0 * inf is not", endless);
         if (endless && endless < uncertain) rt_say(why, "; for %llu ", uncertain - endless);
-        rt_say(why, endless == uncertain ? "\n" : "differences do not settle there, as at a kink or a jump\n");
+        rt_say(why, endless == uncertain
+                        ? "\n"
+                        : "differences do not settle there, as at a kink or a jump; other inputs or larger dims may "
+                          "leave fewer\n");
     }
     const bool none = gradient->elements && gradient->not_finite == gradient->elements;
     if (none)

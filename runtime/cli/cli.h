@@ -127,6 +127,8 @@ Opened cli_open(Cli *cli, ng_context *context, const char *last_pass);
  * instead; returns the status of the first, with its words in *why. */
 ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const char *else_pass, Opened *opened,
                   ng_text *why);
+/* Notes each any dim that -D gives a value, of a verb that launches nothing. cli_open and cli_try do so. */
+void cli_note_defines(Cli *cli, const Opened *opened);
 /* Compiles a graph that the command made: -D, --hint and --fix went into it. */
 Opened cli_open_made(Cli *cli, ng_context *context, const ng_text *graph, const char *name, const char *last_pass);
 /* Compiles the same graph with the same options and one --set more, to be freed; a failure is the caller's to tell. */

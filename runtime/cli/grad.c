@@ -75,6 +75,14 @@ static void note_saved(Cli *cli, const Grads *grads) {
     free(names.bytes);
 }
 
+/* An any dim of the forward graph is one of the backward graph too, where that has it. */
+static void note_defines(Cli *cli, const Grads *grads) {
+    if (!cli_has(cli, OPTION_DEFINE)) return;
+    Opened opened = cli_open_made(cli, cli_context(cli, false), &grads->backward, "the backward graph", "expand");
+    cli_note_defines(cli, &opened);
+    cli_close(&opened);
+}
+
 int cli_grad(Cli *cli) {
     const char *forward = cli_value(cli, OPTION_FORWARD);
     cli_check_paths(cli, OPTION_FORWARD, "the backward graph");
@@ -85,6 +93,7 @@ int cli_grad(Cli *cli) {
     if (cli->json) cli_add_members(cli, cli->json, grads->json.bytes);
     if (cli_has(cli, OPTION_VERBOSE)) cli_diagnose(cli, grads->words.bytes, grads->words.count);
     if (!forward && !cli->json) note_saved(cli, grads);
+    note_defines(cli, grads);
     free_grads(grads);
     return NG_OK;
 }
@@ -101,6 +110,7 @@ int cli_explain_grad(Cli *cli) {
     Buf name = {0};
     buf_format(&name, "%s: backward", cli_graph_name(cli->operands[0]));
     Opened opened = cli_open_made(cli, cli_context(cli, false), &grads->backward, name.bytes, "schedule");
+    cli_note_defines(cli, &opened);
     if (cli->json) {
         cli_add_members(cli, cJSON_AddObjectToObject(cli->json, "grad"), grads->json.bytes);
     } else {

@@ -130,6 +130,23 @@ static void free_options(ng_compile_options *options) {
     cli_free_settings(options->sets, options->set_count);
 }
 
+void cli_note_defines(Cli *cli, const Opened *opened) {
+    size_t count;
+    ng_setting *given = cli_settings(cli, OPTION_DEFINE, &count);
+    for (uint32_t i = 0; i < opened->facts.dims; i++) {
+        const char *name = cli_arg(cli, opened, NG_DIM, i).name;
+        for (size_t k = 0; k < count; k++) {
+            if (strcmp(given[k].name, name) != 0) continue;
+            cli_note(cli,
+                     "note: %s is any: -D gives it a value for run and bench alone; --fix %s=%s makes it a constant, "
+                     "--hint %s=%s a usual value",
+                     name, name, given[k].value, name, given[k].value);
+            break;
+        }
+    }
+    cli_free_settings(given, count);
+}
+
 /* What every compile ends with: its failure or its warnings, and the times. */
 static void compiled(Cli *cli, Opened *opened, ng_status status, ng_text *words) {
     if (status != NG_OK) cli_fail_why(cli, status, words);
@@ -154,6 +171,7 @@ ng_status cli_try(Cli *cli, ng_context *context, const char *last_pass, const ch
     }
     compiled(cli, opened, status, &words);
     free_options(&options);
+    if (cli->verb->run != cli_run && cli->verb->run != cli_bench) cli_note_defines(cli, opened);
     return first;
 }
 

@@ -190,7 +190,8 @@ static void show_check(Cli *cli, const Tensor *output, const ng_output_report *r
     }
     buf_format(&cli->out,
                "check    %s: %" PRIu64 " of %" PRIu64 " elements compared, %" PRIu64 " failed, %" PRIu64 " uncertain",
-               output->arg.name, report->checked, report->elements, report->failed, report->uncertain);
+               output->arg.name, report->checked - report->unbounded, report->elements, report->failed,
+               report->uncertain);
     if (report->unbounded)
         buf_format(&cli->out, ", %" PRIu64 " not checked, having no finite bound", report->unbounded);
     if (too_uncertain(report) && report->worst_index >= 0)

@@ -229,7 +229,8 @@ int cli_devices(Cli *cli) {
             cJSON_AddNumberToObject(item, "memory_bytes", (double)device.memory_bytes);
             cJSON_AddItemToArray(list, item);
         } else {
-            buf_format(&cli->out, "%-8s %s, sm_%d, %d SMs", name.bytes, device.name, device.arch, device.sms);
+            buf_format(&cli->out, "%-8s %s, %ssm_%d, %d SMs", name.bytes, device.name,
+                       device.kind == NG_DEVICE_HOST ? "plans as for " : "", device.arch, device.sms);
             if (device.memory_bytes) buf_format(&cli->out, ", %.0f GiB", (double)device.memory_bytes / (1 << 30));
             buf_put(&cli->out, "\n");
         }

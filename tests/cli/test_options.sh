@@ -60,6 +60,15 @@ check "a pair in two words" refuses 2 "^normgen: error: -D N: expected NAME=VALU
 check "an option is no value" refuses 2 "expect needs a value: FILE; -D is the next option" run $graph --expect -D M=2
 check "a minus sign is one" refuses 2 "seed=-1: expected an integer" run --device=host $graph -D N=8 -D M=2 --seed -1
 check "no such dim" refuses 2 "-D K=4: the graph has no dim or type 'K'; it has M, N" check $graph -D K=4
+check "a scalar is no dim" refuses 2 "-D eps=1: 'eps' is a scalar, .* --scalar" check examples/layer_norm.yaml -D eps=1
+for verb in check explain ir gen grad knobs; do
+    check "$verb says that it has no use for an any dim's value" run 0 $verb $graph -D M=3
+    check "and what has" warns "^normgen: note: M is any: .* --fix M=3 .* --hint M=3"
+done
+check "a fixed dim has one" run 0 gen $graph -D N=33
+check "of which nothing is said" eval '[ ! -s "$err" ]'
+check "nor where it runs" run 0 run --device=host $graph $small
+check "with all of them" eval '[ ! -s "$err" ]'
 check "no such scalar" refuses 2 "the graph has no scalar epsilon; it has eps" run --device=host examples/layer_norm.yaml -D N=8 --scalar epsilon=1
 check "an older architecture" refuses 2 "from sm_80 on, not for sm_75" gen $graph --arch=sm_75
 printf '\010\0\0\0\0\0\0\0{}      ' >"$scratch/tensors.bin"

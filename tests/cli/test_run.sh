@@ -58,8 +58,11 @@ nodes: {y: layer_norm(40000 + 0.0001 * x)}
 outputs: {y: f32}
 END
 check "what has no finite bound" run 0 "$scratch/close.yaml" -D M=3 --check
-check "is told as not checked" says "^check +y: 192 of 192 .* 0 uncertain, 192 not checked, having no finite bound$"
+check "is told as not checked" says "^check +y: 0 of 192 .* 0 uncertain, 192 not checked, having no finite bound$"
 check "the verdict too" says "^check +passed, but not for what has no finite bound$"
+check "of --check=grad too" run 0 "$scratch/close.yaml" -D M=3 --check=grad
+check "of each output" says "^check +rstd: 0 of 3 .*, 3 not checked, having no finite bound;"
+check "and its verdict" says "^check +passed, but not for what has no finite bound$"
 check "--check=grad" run 0 $norm -D N=33 --check=grad
 check "dims that nothing gives are small" says "^dim +M = 7 \(default\)$"
 check "both programs are checked" says "^check +d_x: 231 of 231 elements compared, 0 failed"

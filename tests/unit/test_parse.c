@@ -212,7 +212,7 @@ static void test_line_ends(void **state) {
 
 static GraphText *with_setting(const char *option, const char *name, const char *value) {
     static const char text[] = "graph: g\ntypes: {E: bf16}\ndims: {M: any, N: 4, K: {max: 64, multiple: 8}}\n"
-                               "inputs: {x: 'E[M, N, K]'}\nnodes: {y: x + 1}\noutputs: {y: E}\n";
+                               "scalars: {S: 0.5}\ninputs: {x: 'E[M, N, K]'}\nnodes: {y: x + S}\noutputs: {y: E}\n";
     Setting setting = {name, value};
     GenOptions options = {0};
     if (strcmp(option, "-D") == 0) options.defines = &setting, options.define_count = 1;
@@ -227,6 +227,7 @@ static void test_settings(void **state) {
         const char *option, *name, *value, *message;
     } bad[] = {
         {"-D", "Q", "3", "-D Q=3: the graph has no dim or type 'Q'"},
+        {"-D", "S", "3", "-D S=3: 'S' is a scalar"},
         {"-D", "NN", "3", "did you mean 'N'?"},
         {"-D", "N", "x", "expected a whole number from 0 up to 2^62 - 1, found 'x'"},
         {"-D", "N", "4611686018427387904", "expected a whole number"},

@@ -60,6 +60,7 @@ static void test_notes(void **state) {
         {NODE("x + v"), "this is f32[M]"},
         {NODE("x + z"), "the numbers are equal now"},
         {NODE("x + v"), "dims meet from the last one: v[:, None] meets the first"},
+        {NODE("x + sigmoid(v)"), "(...)[:, None] meets the first, as a reduction with keepdim=True does"},
         {NODE("reshape(x, [1, M, N]) * v"), "dims meet from the last one: v[:, None] meets dim 1"},
         {NODE("x +  # c"), "' #' begins a comment here, which cuts the expression"},
         {NODE("x[0] + qq(x)\nfunctions:\n  qq(a): a + zz"), "in this call of qq"},
