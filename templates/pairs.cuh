@@ -56,7 +56,7 @@ NG_HELPER C ng_online_result(const ng_online<C> &acc) {
 }
 
 //@ ng_welford
-// Of what was met: how many, and sums of x - shift and of its square. The shift follows the mean, whenever there are
+// Of what was met: how many, and sums of x - shift and of its square, which is NaN once an x was infinite. The shift follows the mean, whenever there are
 // twice as many as when it last moved: so both sums stay as small as the elements' spread, a large mean costs no digits,
 // and an outlier is soon averaged away. Nothing met is all zeros.
 template <typename C>
@@ -87,6 +87,12 @@ NG_HELPER C ng_welford_centred(const ng_welford<C> &a, C offset) {
     const C centred = ng_maximum(a.square - a.sum * offset, (C)0);
     return ng_isinf(a.square) ? a.square : centred;
 }
+//@ ng_welford_about
+// The sum of squares about a shift that far from the mean.
+template <typename C>
+NG_HELPER C ng_welford_about(C centred, C sum, C offset) {
+    return ng_isinf(centred) ? centred : centred + sum * offset;
+}
 //@ ng_welford_settle
 // The same about the mean, as near as C has one.
 template <typename C>
@@ -95,7 +101,7 @@ NG_HELPER void ng_welford_settle(ng_welford<C> &a) {
     const C shift = ng_welford_near(a.shift + offset);
     a.sum = a.sum - a.count * (shift - a.shift);
     a.shift = shift;
-    a.square = centred + a.sum * ng_welford_offset(a);
+    a.square = ng_welford_about(centred, a.sum, ng_welford_offset(a));
 }
 //@ ng_welford_add
 // One access more, of which the first `left` elements are there. The very first is about its own mean.
@@ -113,7 +119,7 @@ NG_HELPER void ng_welford_add(ng_welford<C> &a, const C (&x)[V], ng_i64 left = V
     for (int i = 0; i < V; i++) {
         const C away = x[i] - a.shift;
         a.sum = i < left ? a.sum + away : a.sum;
-        a.square = i < left ? ng_fma(away, away, a.square) : a.square;
+        a.square = i < left ? ng_fma(away, ng_fma(away, (C)0, away), a.square) : a.square;
     }
     a.count = a.count + there;
     if (a.count >= a.due) {
@@ -131,9 +137,9 @@ NG_HELPER ng_welford<C> ng_welford_merge(const ng_welford<C> &a, const ng_welfor
     const C count = ng_maximum(both.count, (C)1);
     both.shift = ng_welford_near((a.count * (a.shift + a_offset) + b.count * (b.shift + b_offset)) / count);
     both.sum = (a.sum - a.count * (both.shift - a.shift)) + (b.sum - b.count * (both.shift - b.shift));
-    both.square = (ng_welford_centred(a, a_offset) + ng_welford_centred(b, b_offset)) +
-                  away * (away * (a.count * b.count / count));
-    both.square = both.square + both.sum * ng_welford_offset(both);
+    const C squares = ng_welford_centred(a, a_offset) + ng_welford_centred(b, b_offset);
+    const C centred = ng_welford_about(squares, away, away * (a.count * b.count / count));
+    both.square = ng_welford_about(centred, both.sum, ng_welford_offset(both));
     return both;
 }
 //@ ng_welford_shuffle
@@ -147,9 +153,9 @@ NG_HELPER ng_welford<C> ng_welford_shuffle(int site, const ng_welford<C> &acc, i
     return other;
 }
 //@ ng_welford_result
-// The mean (of nothing: NaN), or the sum of squares about it, which is NaN where the mean is no number.
+// The mean (of nothing: NaN), or the sum of squares about it.
 template <int K, typename C>
 NG_HELPER C ng_welford_result(const ng_welford<C> &a) {
     if (K == 0) return a.shift + a.sum / a.count;
-    return ng_welford_centred(a, ng_welford_offset(a)) + (a.sum - a.sum);
+    return ng_welford_centred(a, ng_welford_offset(a));
 }

@@ -148,7 +148,11 @@ typedef struct Result {
     const ng_text *text;
 } Result;
 void cli_deliver(Cli *cli, const Result *results, size_t count);
-/* Of a verb that writes to -o and, where it is given, to a second file: refuses paths that are one, or the graph.
+/* Of an option that names a file to be written: refuses the graph, what other options read, and standard output where
+ * that holds the JSON value; "-" is left to the verb. */
+void cli_check_path(Cli *cli, OptionId id);
+/* Of a verb that writes to -o and, where it is given, to a second file: refuses paths that are one, and what cli_check_path
+ * refuses.
  * what: goes to -o. */
 void cli_check_paths(Cli *cli, OptionId second, const char *what);
 /* Facts of a planned graph: words, or the same as members of the JSON value. */

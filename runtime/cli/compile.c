@@ -119,7 +119,8 @@ static Emit read_emit(Cli *cli) {
 int cli_compile(Cli *cli) {
     Emit emit = read_emit(cli);
     const char *path = cli_value(cli, OPTION_OUTPUT);
-    bool standard = !path || !strcmp(path, "-");
+    cli_check_path(cli, OPTION_OUTPUT);
+    bool standard = !path || cli_same_result(path, "-");
     if (emit == EMIT_CUBIN && standard && (cli->json || isatty(STDOUT_FILENO)))
         cli_fail(cli, NG_USAGE, "a cubin is no text for %s; give -o FILE", cli->json ? "a JSON value" : "a terminal");
     Opened opened = cli_open(cli, cli_context(cli, false), NULL);

@@ -69,8 +69,9 @@ int cli_run(Cli *cli) {
     if (how) cli_fail(cli, NG_USAGE, "--check=%s: expected --check or --check=grad", how);
     if (!expect && (cli_has(cli, OPTION_RTOL) || cli_has(cli, OPTION_ATOL)))
         cli_fail(cli, NG_USAGE, "--rtol and --atol belong to --expect; --check needs no tolerance");
-    if (outputs && !strcmp(outputs, "-"))
+    if (outputs && cli_same_result(outputs, "-"))
         cli_fail(cli, NG_USAGE, "--outputs takes a file; standard output holds the report");
+    cli_check_path(cli, OPTION_OUTPUTS);
     Run run = {.device = {.size = sizeof run.device}};
     ng_context *context = cli_context(cli, true);
     ng_context_device(context, &run.device);

@@ -280,23 +280,39 @@ out:
     return fine;
 }
 
+enum { LENGTH_BYTES = 8 }; /* what a file begins with: its header's bytes, little-endian */
+
+static uint64_t header_bytes(const unsigned char *at) {
+    uint64_t header = 0;
+    for (int i = LENGTH_BYTES - 1; i >= 0; i--) header = header << 8 | at[i];
+    return header;
+}
+
 bool st_parse(const void *bytes, size_t count, StFile *file, char **why) {
     *file = (StFile){0};
-    if (count < 8) return fail(why, "%zu bytes are too few for a safetensors file", count);
+    if (count < LENGTH_BYTES) return fail(why, "%zu bytes are too few for a safetensors file", count);
     const unsigned char *at = bytes;
-    uint64_t header = 0;
-    for (int i = 7; i >= 0; i--) header = header << 8 | at[i];
+    const uint64_t header = header_bytes(at);
     if (header > ST_MAX_HEADER)
         return fail(why,
                     "its header claims %" PRIu64 " bytes; at most 100,000,000 are read (is it a safetensors file?)",
                     header);
-    if (header > count - 8)
+    if (header > count - LENGTH_BYTES)
         return fail(why, "its header claims %" PRIu64 " bytes, the file has %zu after the length: cut short?", header,
-                    count - 8);
-    file->data = at + 8 + header;
-    if (read_header((const char *)at + 8, (size_t)header, count - 8 - header, file, why)) return true;
+                    count - LENGTH_BYTES);
+    const unsigned char *text = at + LENGTH_BYTES;
+    file->data = text + header;
+    if (read_header((const char *)text, (size_t)header, count - LENGTH_BYTES - header, file, why)) return true;
     st_close(file);
     return false;
+}
+
+/* A pipe or a device. What cannot be a file ends at its first bytes: the rest may never end. */
+static bool read_stream(Buf *buf, int fd) {
+    if (!buf_read(buf, fd, LENGTH_BYTES - 1)) return false;
+    if (buf->count < LENGTH_BYTES) return true;
+    const uint64_t header = header_bytes((const unsigned char *)buf->bytes);
+    return header == 0 || header > ST_MAX_HEADER || buf_read(buf, fd, SIZE_MAX);
 }
 
 bool st_open(const char *path, StFile *file, char **why) {
@@ -317,7 +333,7 @@ bool st_open(const char *path, StFile *file, char **why) {
         if (memory == MAP_FAILED) memory = NULL;
     } else {
         Buf buf = {0};
-        if (buf_read(&buf, fd, SIZE_MAX))
+        if (read_stream(&buf, fd))
             memory = buf.bytes, bytes = buf.count;
         else
             free(buf.bytes);

@@ -26,16 +26,41 @@ void cli_deliver(Cli *cli, const Result *results, size_t count) {
     free(pieces);
 }
 
+/* The file that an option reads, or NULL. Freed by the caller. */
+static char *file_read(const OptionUse *use) {
+    if (use->id == OPTION_INPUTS || use->id == OPTION_EXPECT || use->id == OPTION_BACKWARD) return cli_copy(use->value);
+    if (use->id != OPTION_INPUT) return NULL;
+    const char *file = strchr(use->value, '=') + 1, *colon = strrchr(file, ':'); /* it has an = */
+    return colon ? strndup(file, (size_t)(colon - file)) : cli_copy(file);
+}
+
+void cli_check_path(Cli *cli, OptionId id) {
+    const char *path = cli_value(cli, id);
+    Buf option = {0};
+    if (!path || !strcmp(path, "-")) return;
+    buf_format(&option, "%s%s%s", cli_options[id].spelling, cli_options[id].spelling[1] == '-' ? "=" : " ", path);
+    if (cli_same_file(path, cli->operands[0])) cli_fail(cli, NG_USAGE, "%s would overwrite the graph", option.bytes);
+    for (size_t i = 0; i < cli->use_count; i++) {
+        char *read = file_read(&cli->uses[i]);
+        if (read && cli_same_file(path, read))
+            cli_fail(cli, NG_USAGE, "%s would overwrite what %s reads", option.bytes,
+                     cli_options[cli->uses[i].id].spelling);
+        free(read);
+    }
+    if (cli->json && cli_same_result(path, "-"))
+        cli_fail(cli, NG_USAGE, "%s is standard output, which holds the JSON value", option.bytes);
+    free(option.bytes);
+}
+
 void cli_check_paths(Cli *cli, OptionId second, const char *what) {
-    const char *path = cli_value(cli, OPTION_OUTPUT), *other = cli_value(cli, second), *graph = cli->operands[0];
+    const char *path = cli_value(cli, OPTION_OUTPUT), *other = cli_value(cli, second);
     const char *spelling = cli_options[second].spelling;
     const bool same = other && cli_same_result(other, path ? path : "-");
     if (same && (!path || !strcmp(path, "-") || !strcmp(other, "-")))
         cli_fail(cli, NG_USAGE, "%s=%s and %s cannot both go to standard output; give -o FILE", spelling, other, what);
     if (same) cli_fail(cli, NG_USAGE, "-o %s and %s=%s are one file: each needs its own", path, spelling, other);
-    if (path && cli_same_file(path, graph)) cli_fail(cli, NG_USAGE, "-o %s would overwrite the graph", path);
-    if (other && cli_same_file(other, graph))
-        cli_fail(cli, NG_USAGE, "%s=%s would overwrite the graph", spelling, other);
+    cli_check_path(cli, OPTION_OUTPUT);
+    cli_check_path(cli, second);
 }
 
 int cli_gen(Cli *cli) {

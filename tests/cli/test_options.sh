@@ -163,6 +163,11 @@ done
 check "and nothing is written" test ! -e "$scratch/one.cu"
 check "-o and --header onto a device" run 0 gen $graph -o /dev/null --header=/dev/null
 cp $graph "$scratch/own.yaml"
+for emit in cubin ptx; do
+    check "$emit onto the graph" refuses 2 "would overwrite the graph" compile "$scratch/own.yaml" --emit=$emit -o "$scratch/own.yaml"
+done
+check "-o where the JSON value goes" run 2 gen "$scratch/own.yaml" --json -o /dev/stdout
+check "is refused with words" says "-o /dev/stdout is standard output"
 check "-o onto the graph" refuses 2 "would overwrite the graph" gen "$scratch/own.yaml" -o "$scratch/./own.yaml"
 check "gen -o - and --header" run 0 gen $graph -o - --header="$scratch/dash.h"
 check "gen into no folder" refuses 6 "No such file" gen $graph -o "$scratch/no/a.cu"
@@ -345,7 +350,7 @@ check "ops NAME: of a reduction" prints "derivative +by each element: where.a ==
 check "ops NAME: none" prints "derivative +none" ops any
 check "ops NAME: of a selection" prints "derivative +by x: where.a, 1, 0.$" ops where
 check "ops NAME: of a rounding" prints "derivative +1, straight" ops cast
-check "ops NAME: error" prints "error +2 ulp" ops tanh
+check "ops NAME: error" prints "error +2.5 ulp" ops tanh
 check "ops NAME --json" prints '"signature":.*"amax.x, dim=None, keepdim=False."' ops amax --json
 check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
 check "passes" prints "^  schedule " passes

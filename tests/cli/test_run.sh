@@ -206,6 +206,14 @@ check "a graph that makes inputs" run 0 "$scratch/give.yaml" $small --outputs="$
 check "--inputs" run 0 $norm --inputs="$scratch/in.safetensors" -D N=33 --check
 check "takes what the file has" says "^input +gamma f32\[33\] from"
 check "and leaves the rest random" says "^input +beta f32\[33\] random"
+cp "$norm" "$scratch/own.yaml"
+check "--outputs onto the graph" refuses 2 "would overwrite the graph" "$scratch/own.yaml" $small --outputs="$scratch/own.yaml"
+check "which is as it was" cmp "$norm" "$scratch/own.yaml"
+for read in --inputs="$y" --input=x="$y:y" --expect="$y"; do
+    check "--outputs onto ${read%%=*}" refuses 2 "would overwrite what ${read%%=*} reads" $norm $small "$read" --outputs="$y"
+done
+check "--outputs among the report" refuses 2 "standard output holds the report" $norm $small --outputs=/dev/stdout
+check "--inputs without an end" refuses 6 "the header does not begin" $norm $small --inputs=/dev/zero
 check "--inputs: none of its names" refuses 2 "no tensor of .*y.safetensors has the name of an input; the file has .y.; the inputs are x, gamma, beta" $norm $small --inputs="$y"
 cat >"$scratch/near.yaml" <<'END'
 graph: near

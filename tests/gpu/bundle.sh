@@ -7,7 +7,7 @@ to=$build/gpu
 rm -rf "$to"
 mkdir -p "$to"
 cp "$build/normgen" "$to/"
-for name in matrix column stream backward pair sizes breakpoints far kernels dtypes any random_device capture mixed_cases reports reports_columns \
+for name in matrix column stream backward pair sizes breakpoints far kernels casts dtypes any random_device capture mixed_cases reports reports_columns \
     reports_large reports_shapes reports_types; do
     cp "$build/tests/test_$name" "$to/"
 done

@@ -15,7 +15,7 @@ export LD_LIBRARY_PATH="$here${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 out=${OUT:-$here/out}
 mkdir -p "$out"
 passed=0 failed=0 skipped=0
-programs="matrix column stream backward pair sizes breakpoints far kernels dtypes any random mixed_cases reports reports_columns reports_large reports_shapes reports_types texts"
+programs="matrix column stream backward pair sizes breakpoints far kernels casts dtypes any random mixed_cases reports reports_columns reports_large reports_shapes reports_types texts"
 all="$programs compare big launcher memcheck racecheck capture bench compile_time real grad"
 
 try() { # NAME COMMAND...
@@ -49,7 +49,9 @@ sanitizer() { # TOOL COLUMNS: rows in registers and loops, then the other strate
         --rows=0,1,3,37 --columns="$2"
     try "$1_sizes" compute-sanitizer --tool "$1" --error-exitcode 1 "$here/test_sizes" --device=cuda --small
     sanitizer_rows "$1" stream rms_norm_trips
-    sanitizer_rows "$1" stream statistics_here
+    for group in statistics_here layer_norm_trips many_trips long_rows kept_rows kept_any outer_kept; do
+        sanitizer_rows "$1" stream "$group"
+    done
     sanitizer_rows "$1" backward layouts
     sanitizer_rows "$1" backward others
 }
@@ -65,7 +67,7 @@ launcher() {
 part() {
     part=$1
     case $1 in
-    matrix | column | stream | backward | pair | sizes | breakpoints | far | kernels | dtypes | any | mixed_cases | reports*) program "$1" ;;
+    matrix | column | stream | backward | pair | sizes | breakpoints | far | kernels | casts | dtypes | any | mixed_cases | reports*) program "$1" ;;
     texts) try texts env NORMGEN="$here/normgen" DEVICE="$device" sh tests/kernels/test_kernels.sh ;;
     random) try random "$here/test_random_device" --device="$device" ;;
     compare) gpu try compare "$here/test_matrix" --device=cuda --compare-host --columns=7,129,384,1024,5000 --rows=3,37 ;;

@@ -67,19 +67,19 @@ static void test_variance_of_offset(void **state) {
 /* triton#9838, unsloth#1867: lanes beyond the row entered the variance, after the mean had been subtracted from their 0
  * (95 % off with three columns). */
 static void test_layer_norm_of_few(void **state) {
-    static const int64_t widths[] = {1, 3, 5, 17, 33, 1000};
+    static const int64_t widths[] = {1, 3, 5, 17, 33, 1000, 1023};
     static const Way single = {"registers", NULL, NULL, false}; /* a row of one is no row to force */
     Bench *bench = *state;
     for (uint32_t way = 0; way < WAYS; way++)
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
             const int64_t n = widths[w];
-            char number[] = "1000";
-            if (n < 1000) snprintf(number, sizeof number, "%d", (int)n);
+            char number[12];
+            snprintf(number, sizeof number, "%d", (int)n);
             Trial trial = trial_open(bench, way == WAY_REGISTERS && n == 1 ? &single : bench_way(way),
                                      "dims: {M: any, N: %s}\ninputs: {x: 'f32[M, N]'}\nnodes: {y: layer_norm(x)}",
                                      way == WAY_REGISTERS ? number : "any");
             trial_size(&trial, (int64_t[]){9, n});
-            double x[1000], y[1000], bound[1000];
+            double x[1023], y[1023], bound[1023];
             for (int r = 0; r < 9; r++) {
                 normal_row(&bench->random, 100, 1, n, x);
                 trial_set_row(&trial, "x", r * n, n, x);
@@ -190,6 +190,33 @@ static void test_largest(void **state) {
             char name[] = {'y', (char)('0' + k - i), 0};
             trial_expect(&trial, name, 0, 2, expected, NULL, rows[k].formula);
         }
+        trial_close(&trial);
+    }
+}
+
+/* A sum that passes the largest number makes the variance inf in every way; an element that is infinite makes it NaN.
+ */
+static void test_variance_of_largest(void **state) {
+    enum { ROWS = 6, COLUMNS = 1000 };
+    static const double rows[ROWS][3] = {/* of columns 0, 1 to 700, and the rest */
+                                         {(double)3e38f, (double)3e38f, (double)3e38f},
+                                         {(double)3e38f, (double)3e38f, 0},
+                                         {(double)-3e38f, (double)-3e38f, 1},
+                                         {(double)3e38f, 1, (double)-1e20f},
+                                         {INFINITY, 1, 2},
+                                         {-INFINITY, (double)3e38f, (double)3e38f}};
+    static const double expected[ROWS] = {INFINITY, INFINITY, INFINITY, INFINITY, NAN, NAN};
+    Bench *bench = *state;
+    for (uint32_t way = 0; way < WAYS; way++) {
+        Trial trial = trial_open(
+            bench, bench_way(way),
+            "dims: {M: any, N: 1000}\ninputs: {x: 'f32[M, N]'}\nnodes: {y: 'var(x, -1)'}\noutputs: {y: f32}");
+        trial_size(&trial, (int64_t[]){ROWS});
+        for (int r = 0; r < ROWS; r++)
+            for (int i = 0; i < COLUMNS; i++)
+                trial_set(&trial, "x", r * COLUMNS + i, rows[r][i == 0 ? 0 : i <= 700 ? 1 : 2]);
+        trial_run(&trial);
+        trial_expect(&trial, "y", 0, ROWS, expected, NULL, bench_way(way)->name);
         trial_close(&trial);
     }
 }
@@ -386,6 +413,7 @@ int main(int argc, char **argv) {
                                        TEST(test_layer_norm_overflow),
                                        TEST(test_rms_norm_overflow),
                                        TEST(test_largest),
+                                       TEST(test_variance_of_largest),
                                        TEST(test_softmax_of_largest),
                                        TEST(test_half_at_60000),
                                        TEST(test_softmax_masked),

@@ -126,7 +126,7 @@ static void test_accumulators(void **state) {
                        "dims: {M: any, N: 64}\ninputs: {x: 'f64[M, N]', i: 'i32[M, N]'}\n"
                        "nodes: {s: 'sum(x, 0)', t: 'sum(i, 0)'%s}\noutputs: {s: f64, t: i64, u: {dtype: i32, of: t}%s}",
                        w == 2 ? ", a: 'sum(x, 1)', b: 'sum(i, 1)'" : "", w == 2 ? ", a: f64, b: i64" : "");
-        const int64_t rows = bench->cuda ? ROWS : ROWS / 8;
+        const int64_t rows = bench->reduced ? ROWS / 8 : ROWS;
         trial_size(&trial, &rows);
         double *x = trial.bytes[trial_tensor(&trial, "x")], sum[COLUMNS] = {0};
         int32_t *i = trial.bytes[trial_tensor(&trial, "i")];

@@ -347,12 +347,13 @@ static double seconds_now(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void generate_in_time(Job *job, Unit *unit, const char *text, const char *what) {
+static double generate_in_time(Job *job, Unit *unit, const char *text, const char *what) {
     const double start = seconds_now();
     must(job, generate_text(job, unit, text, NULL, NULL));
     const double seconds = seconds_now() - start;
     printf("# %s: %u kernels, %d ms of generator time\n", what, unit->plan->steps.count, (int)(seconds * 1e3));
     if (!getenv("NORMGEN_TEST_REDUCED")) assert_true(seconds < 1);
+    return seconds;
 }
 
 static const char *chained_softmaxes(Job *job, uint32_t count) {
@@ -423,11 +424,12 @@ static void test_long(void **state) {
     Unit unit;
     generate_in_time(job, &unit, many_nodes(job, 300, 30), "300 nodes, 10 of them means");
     assert_int_equal(unit.plan->steps.count, 2);
-    generate_in_time(job, &unit, many_nodes(job, 300, 0), "300 nodes");
+    const double nodes = generate_in_time(job, &unit, many_nodes(job, 300, 0), "300 nodes");
     assert_int_equal(unit.plan->steps.count, 2);
     generate_in_time(job, &unit, many_nodes(job, 3000, 0), "3000 nodes");
-    generate_in_time(job, &unit, many_kernels(job, 39), "39 means one after the other");
+    const double kernels = generate_in_time(job, &unit, many_kernels(job, 39), "39 means one after the other");
     assert_int_equal(unit.plan->steps.count, 40);
+    if (!getenv("NORMGEN_TEST_REDUCED")) assert_true(nodes + kernels < 1);
     const int64_t dims[2] = {64, 128};
     int64_t parts[1] = {0};
     const int64_t whole = dims[0] * dims[1] * 32 * 4, peak = places_of(job, &unit, dims, parts)[unit.plan->rooms.count];
