@@ -10,8 +10,9 @@
 static const struct {
     const char *name, *signature, *what, *dtype, *error, *derivative;
 } builtins[GEN_BUILTINS] = {
-    {"cast", "cast(x, dtype)", "x rounded to a dtype; a float to an integer truncates and saturates, NaN to 0, an integer wraps",
-     "the one named", "0.5 ulp of that dtype", "1, straight through the rounding; 0 to or from an integer"},
+    {"cast", "cast(x, dtype)",
+     "x rounded to a dtype; a float to an integer truncates and saturates, NaN to 0, an integer wraps", "the one named",
+     "0.5 ulp of that dtype", "1, straight through the rounding; 0 to or from an integer"},
     {"arange", "arange(n)", "the indices 0 ... n - 1", "i64", "exact", ""},
     {"reshape", "reshape(x, shape)", "the same elements in row-major order under another shape, a list of sizes",
      "that of x", "exact", "1, in the shape of x"},

@@ -151,9 +151,8 @@ void cli_deliver(Cli *cli, const Result *results, size_t count);
 /* Of an option that names a file to be written: refuses the graph, what other options read, and standard output where
  * that holds the JSON value; "-" is left to the verb. */
 void cli_check_path(Cli *cli, OptionId id);
-/* Of a verb that writes to -o and, where it is given, to a second file: refuses paths that are one, and what cli_check_path
- * refuses.
- * what: goes to -o. */
+/* Of a verb that writes to -o and, where it is given, to a second file: refuses paths that are one, and what
+ * cli_check_path refuses. what: goes to -o. */
 void cli_check_paths(Cli *cli, OptionId second, const char *what);
 /* Facts of a planned graph: words, or the same as members of the JSON value. */
 void cli_show_facts(Cli *cli, const Opened *opened, ng_text_kind words, ng_text_kind json);
