@@ -29,7 +29,7 @@ try() { # NAME COMMAND...
     fi
     echo "$name: $verdict ($(($(date +%s) - start)) s)"
     grep '^# ' "$out/$name.log" | sed 's/^/    /'
-    [ $verdict = passed ] || tail -n 15 "$out/$name.log" | cut -c1-300 | sed 's/^/    /'
+    [ $verdict = passed ] || { grep -m 3 -A 3 FAILED "$out/$name.log"; tail -n 15 "$out/$name.log"; } | cut -c1-300 | sed 's/^/    /'
 }
 skip() {
     skipped=$((skipped + 1))
