@@ -109,33 +109,11 @@ static bool crosses(const Parting *p, uint32_t i) {
     return i < p->place && p->last[i] >= p->place && !is_again(p, i) && gen_cut_computes(&p->nest->stmts.at[i]);
 }
 
-/* Axes as long as a dim that may be empty; all where it is part of an axis. */
-static uint32_t axes_of_dim(const Nest *nest, Size extent) {
-    uint32_t axes = 0;
-    if (extent.kind == SIZE_INT && extent.value > 0) return 0;
-    for (uint32_t a = 0; a < nest->axis_count; a++)
-        if (ir_size_equal(nest->axes[a].extent, extent)) axes |= (uint32_t)1 << a;
-    return axes ? axes : UINT32_MAX;
-}
-
-/* Axes along which inputs that are loaded have elements. Where such an axis is empty there is nothing to load, also of
- * an input whose stride along it is 0. */
-static uint32_t axes_of_inputs(const Prog *prog, const Nest *nest) {
-    uint32_t axes = 0;
-    for (uint32_t i = 0; i < nest->stmts.count; i++) {
-        if (nest->stmts.at[i].op != OP_LOAD) continue;
-        const Buf *buf = &prog->bufs.at[nest->accesses.at[nest->stmts.at[i].access].buf];
-        for (uint32_t d = 0; d < buf->rank && buf->kind == BUF_IN; d++) axes |= axes_of_dim(nest, buf->extent[d]);
-    }
-    return axes;
-}
-
 /* Sweeps a part, drops axes along which nothing is left to do, and sets its class. */
 static void finish(Job *job, Prog *prog, Nest *part, NestClass class) {
     uint32_t used = ir_nest_row_mask(part);
     ir_nest_sweep(job, part);
     for (uint32_t i = 0; i < part->stmts.count; i++) used |= part->stmts.at[i].domain | part->stmts.at[i].consumed;
-    used |= axes_of_inputs(prog, part);
     AxisChange change = {.row_count = part->row_count};
     for (uint32_t a = 0; a < part->axis_count; a++) {
         if (!(used >> a & 1)) continue;

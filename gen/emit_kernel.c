@@ -91,7 +91,18 @@ static const char *constant_suffix(const Emitter *e, const Stmt *load) {
     return gen_is_constant(e, load->access) ? "_constant" : "";
 }
 
-const char *gen_load_text(Emitter *e, const Stmt *load) {
+/* `first`, where it is not NULL, and that these dims of a load's buffer are not empty; NULL: nothing to ask. */
+static const char *sizes_condition(Emitter *e, const Stmt *load, uint8_t dims, const char *first) {
+    const Buf *buf = buf_of(e, load);
+    Text condition = ir_text(e->job);
+    if (first) ir_text_put(&condition, first);
+    for (uint32_t d = 0; d < buf->rank; d++)
+        if (dims >> d & 1)
+            ir_text_format(&condition, "%s%s > 0", condition.count ? " && " : "", gen_size_text(e, buf->extent[d]));
+    return condition.count ? ir_text_string(&condition) : NULL;
+}
+
+static const char *pack_text(Emitter *e, const Stmt *load) {
     const char *suffix = constant_suffix(e, load), *address = gen_address(e, load->access, false);
     const char *left = e->tail ? ir_format(e->job, ", %s", gen_left(e)) : "";
     switch (form_of(e, load)->kind) {
@@ -107,6 +118,11 @@ const char *gen_load_text(Emitter *e, const Stmt *load) {
 const char *gen_pack_type(Emitter *e, const Stmt *load) {
     const char *lanes = form_of(e, load)->kind == FORM_SAME ? "1" : "VECTOR";
     return ir_format(e->job, "ng_pack<%s, %s>", gen_storage_type(buf_of(e, load)->dtype), lanes);
+}
+
+const char *gen_load_text(Emitter *e, const Stmt *load) {
+    const char *there = sizes_condition(e, load, form_of(e, load)->apart, NULL), *pack = pack_text(e, load);
+    return there ? ir_format(e->job, "%s ? %s : %s{}", there, pack, gen_pack_type(e, load)) : pack;
 }
 
 static void fill_packs(Emitter *e, Text *out, int indent) {
@@ -251,13 +267,7 @@ static void fill_lanes(Emitter *e, Text *out, int indent) {
 
 /* A row that is not there reads nothing, nor one of a tensor that has no element. */
 const char *gen_row_condition(Emitter *e, const Stmt *load) {
-    const Buf *buf = buf_of(e, load);
-    Text condition = ir_text(e->job);
-    if (strategy(e) != STRATEGY_POINTWISE) ir_text_put(&condition, "live");
-    for (uint32_t d = 0; d < buf->rank; d++)
-        if (form_of(e, load)->empty >> d & 1)
-            ir_text_format(&condition, "%s%s > 0", condition.count ? " && " : "", gen_size_text(e, buf->extent[d]));
-    return condition.count ? ir_text_string(&condition) : NULL;
+    return sizes_condition(e, load, form_of(e, load)->empty, strategy(e) == STRATEGY_POINTWISE ? NULL : "live");
 }
 
 const char *gen_row_load_text(Emitter *e, const Stmt *load) {

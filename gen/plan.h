@@ -86,6 +86,7 @@ typedef struct Form {
     bool constant; /* an input whose memory no output may have: read-only loads, __restrict__ */
     bool index64;  /* column offsets need 64 bits */
     uint8_t empty; /* read once a row (a column): dims of the buffer that may have no element although it is there */
+    uint8_t apart; /* read in a loop: dims that may have none although the loop runs, since no axis runs along them */
 } Form;
 
 typedef struct Variant {

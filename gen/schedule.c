@@ -74,7 +74,8 @@ static void plan_params(Planner *p) {
         if (access->index != IR_NONE) add_size(p, &params, access->index_stride);
         if (access->index != IR_NONE) add_size(p, &params, access->index_extent);
         for (uint32_t d = 0; d < IR_MAX_RANK; d++)
-            if (p->step->forms[i].empty >> d & 1) add_size(p, &params, p->prog->bufs.at[access->buf].extent[d]);
+            if ((p->step->forms[i].empty | p->step->forms[i].apart) >> d & 1)
+                add_size(p, &params, p->prog->bufs.at[access->buf].extent[d]);
     }
     for (uint32_t i = 0; i < nest->stmts.count; i++) { /* a part's slot has the kept extents */
         if (nest->stmts.at[i].op != OP_PARTIAL_ACCUMULATE) continue;

@@ -75,8 +75,28 @@ static uint8_t may_be_empty(const Planner *p, const Buf *buf) {
     return mask;
 }
 
+/* A part of a nest lacks the axes along which nothing of it varies, as an input of stride 0 does not, and may load
+ * where those would be empty. */
+static uint8_t may_be_apart(const Planner *p, const Buf *buf) {
+    uint8_t mask = 0;
+    if (buf->kind != BUF_IN || !p->unit->graph) return 0; /* a dump alone has no strides */
+    const Tensor *tensor = &p->unit->graph->inputs.at[buf->tensor];
+    if (tensor->contiguous) return 0;
+    for (uint32_t d = 0; d < buf->rank; d++) {
+        int64_t stride;
+        bool there = buf->extent[d].kind == SIZE_INT || !ir_poly_is_int(tensor->stride[d], &stride) || stride != 0;
+        for (uint32_t a = 0; a < p->nest->axis_count && !there; a++) {
+            const Poly along = ir_size_poly(p->job, p->prog, p->nest->axes[a].extent); /* of several dims, maybe */
+            Poly rest;
+            there = ir_poly_div(p->job, along, ir_size_poly(p->job, p->prog, buf->extent[d]), NULL, &rest);
+        }
+        if (!there) mask |= (uint8_t)(1 << d);
+    }
+    return mask;
+}
+
 static Form form_of(const Planner *p, const Access *access) {
-    Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access), 0};
+    Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access), 0, 0};
     uint32_t own = p->inner | p->step->looped; /* axes along which lanes or turns may have indices of their own */
     if (access->index != IR_NONE && p->nest->stmts.at[access->index].domain & own) {
         form.kind = FORM_GATHER;
@@ -86,7 +106,10 @@ static Form form_of(const Planner *p, const Access *access) {
     for (uint32_t a = 0; a < p->nest->axis_count; a++)
         if (p->inner >> a & 1 && !ir_size_is(access->stride[a], 0)) varies = true;
     bool in_loop = (ir_access_domain(p->nest, access) & p->step->looped) != 0;
-    if (!in_loop) form.empty = may_be_empty(p, &p->prog->bufs.at[access->buf]);
+    if (in_loop)
+        form.apart = may_be_apart(p, &p->prog->bufs.at[access->buf]);
+    else
+        form.empty = may_be_empty(p, &p->prog->bufs.at[access->buf]);
     if (!varies) {
         if (in_loop) form.kind = FORM_SAME; /* column: of a row */
         return form;
