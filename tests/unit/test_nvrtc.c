@@ -348,8 +348,7 @@ static void test_strategies(void **state) {
     Job *job = *state;
     CaseList cases = {0};
     const bool all = getenv("TEST_ALL") != NULL; /* else each graph in turn takes some */
-    uint32_t turn = 0;
-    for (uint32_t g = 0; g < strategy_graph_count; g += is_reduced() ? 7 : 1, turn++)
+    for (uint32_t g = 0; g < strategy_graph_count; g += is_reduced() ? 7 : 1)
         for (uint32_t n = 0; n < 5; n++)
             for (uint32_t t = 0; t < 4; t++) {
                 bool any = n == 0 && t < 2 && t == g % 2, narrow = n == 1 && t == g % 4;
@@ -361,6 +360,7 @@ static void test_strategies(void **state) {
     for (uint32_t g = 0; g < strategy_graph_count; g++) /* whole accesses along an axis of several that is open */
         for (uint32_t t = 0; t < 2 && !strcmp(strategy_graphs[g].name, "group_norm"); t++)
             add_strategy(job, &cases, g, types[t], t ? "{multiple: 8}" : "{multiple: 8, max: 4096}", 90);
+    uint32_t turn = 0;
     for (size_t b = 0; b < sizeof costly_bodies / sizeof *costly_bodies; b++)
         for (size_t o = 0; o < sizeof costly / sizeof *costly && !is_reduced(); o++)
             for (uint32_t k = 0; k < (all ? 20 : 1); k++, turn++) {
