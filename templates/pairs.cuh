@@ -56,9 +56,9 @@ NG_HELPER C ng_online_result(const ng_online<C> &acc) {
 }
 
 //@ ng_welford
-// Of what was met: how many, and sums of x - shift and of its square, which is NaN once an x was infinite. The shift follows the mean, whenever there are
-// twice as many as when it last moved: so both sums stay as small as the elements' spread, a large mean costs no digits,
-// and an outlier is soon averaged away. Nothing met is all zeros.
+// Of what was met: how many, and sums of x - shift and of its square, which is NaN once an x was infinite. The shift
+// follows the mean, whenever there are twice as many as when it last moved: so both sums stay as small as the elements'
+// spread, a large mean costs no digits, and an outlier is soon averaged away. Nothing met is all zeros.
 template <typename C>
 struct ng_welford {
     C count = 0, shift = 0, sum = 0, square = 0;

@@ -170,9 +170,9 @@ static void find_sources(Cli *cli, Run *run) {
     ng_setting *given = cli_settings(cli, OPTION_INPUT, &count);
     for (size_t i = 0; i < count; i++) {
         uint32_t k = find_arg(cli, run, OPTION_INPUT, NG_INPUT, given[i].name);
-        const char *colon = strrchr(given[i].value, ':');
-        char *path = colon ? strndup(given[i].value, (size_t)(colon - given[i].value)) : cli_copy(given[i].value);
-        const char *name = colon ? colon + 1 : given[i].name;
+        const char *tensor;
+        char *path = cli_file_of(given[i].value, &tensor);
+        const char *name = tensor ? tensor : given[i].name;
         const StFile *file = run_file(cli, run, path);
         const StTensor *from = st_find(file, name);
         if (!from) {

@@ -42,6 +42,14 @@ char *cli_copy(const char *text) {
     return memcpy(cli_alloc(bytes, 1), text, bytes);
 }
 
+char *cli_file_of(const char *value, const char **tensor) {
+    const char *colon = strrchr(value, ':');
+    *tensor = colon ? colon + 1 : NULL;
+    char *file = cli_copy(value);
+    if (colon) file[colon - value] = 0;
+    return file;
+}
+
 void buf_bytes(Buf *buf, const char *bytes, size_t count) {
     reserve(buf, count);
     if (count) memcpy(buf->bytes + buf->count, bytes, count);

@@ -16,6 +16,8 @@ typedef struct Buf { /* {0} is empty; free(bytes) */
 
 void *cli_alloc(size_t count, size_t item_bytes); /* zeroed */
 char *cli_copy(const char *text);
+/* The file of FILE:TENSOR, a copy, and the tensor within the value; NULL where no colon is. */
+char *cli_file_of(const char *value, const char **tensor);
 void *cli_grow(void *memory, size_t count, size_t item_bytes);
 
 void buf_bytes(Buf *buf, const char *bytes, size_t count);

@@ -30,8 +30,8 @@ void cli_deliver(Cli *cli, const Result *results, size_t count) {
 static char *file_read(const OptionUse *use) {
     if (use->id == OPTION_INPUTS || use->id == OPTION_EXPECT || use->id == OPTION_BACKWARD) return cli_copy(use->value);
     if (use->id != OPTION_INPUT) return NULL;
-    const char *file = strchr(use->value, '=') + 1, *colon = strrchr(file, ':'); /* it has an = */
-    return colon ? strndup(file, (size_t)(colon - file)) : cli_copy(file);
+    const char *tensor;
+    return cli_file_of(strchr(use->value, '=') + 1, &tensor); /* it has an = */
 }
 
 void cli_check_path(Cli *cli, OptionId id) {
