@@ -93,7 +93,7 @@ static Arg call_arange(Front *front, const Scope *scope, const Ast *call) {
     Arg arg = gen_build(front, scope, bound[0]);
     Shape shape = {.rank = 1};
     shape.extent[0] = gen_arg_size(front, &arg, gen_place(scope, bound[0]->place), "the length of arange");
-    gen_check_shape(front, &shape, place);
+    ir_graph_check_shape(front->job, front->graph, &shape, place);
     uint32_t id = ir_graph_add(front->job, front->graph, OP_IOTA, DTYPE_I64, place);
     front->graph->values.at[id].size = shape.extent[0];
     front->graph->values.at[id].shape = shape;
@@ -143,7 +143,8 @@ static Arg call_numel(Front *front, const Scope *scope, const Ast *call) {
     Poly count = ir_poly_int(front->job, 1);
     for (uint32_t i = 0; i < shape.rank; i++)
         if (dims >> i & 1) count = ir_poly_mul(front->job, count, shape.extent[i], &overflow);
-    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
+    if (overflow || !ir_graph_size_fits(front->job, front->graph, count))
+        ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
     return (Arg){.kind = ARG_SIZE, .place = place, .size = count};
 }
 

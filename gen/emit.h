@@ -29,6 +29,7 @@ bool gen_is_lane_value(const Emitter *e, uint32_t id);
 const char *gen_place_name(Emitter *e, char letter, uint32_t id);
 const char *gen_param_name(const Emitter *e, uint32_t buf);
 const char *gen_size_text(Emitter *e, Size size);
+const char *gen_product_text(Emitter *e, const Size *sizes, uint32_t count); /* 64 bits where it may pass an int */
 const char *gen_bits_text(Job *job, DType dtype, uint64_t bits);
 const char *gen_identity_text(Job *job, Reduction reduction, DType dtype);
 /* A statement's value as an operand of this compute dtype. */

@@ -61,8 +61,17 @@ static void put_term(Emitter *e, Text *text, const char *index, Size stride, boo
         ir_text_format(text, "%s%s * %s", index64 ? "(ng_i64)" : "", index, gen_size_text(e, size));
 }
 
-static void put_offset(Emitter *e, Text *text, Size offset) {
-    if (!ir_size_is(offset, 0)) ir_text_put(text, gen_size_text(e, put_sign(text, offset)));
+/* index64: what follows is an int and the sum may pass it; the terms of row axes before it have 64 bits. */
+static void put_offset(Emitter *e, Text *text, Size offset, bool index64) {
+    if (ir_size_is(offset, 0)) return;
+    const bool first = text->count == 0;
+    const Size size = put_sign(text, offset);
+    ir_text_format(text, "%s%s", first && index64 ? "(ng_i64)" : "", gen_size_text(e, size));
+}
+
+/* Whether a column's index is an int and an offset made of it may pass that. */
+static bool index64_of(const Emitter *e, uint32_t access) {
+    return e->step->forms[access].index64 && !e->step->column64;
 }
 
 /* Where the parts of this step are stored. */
@@ -73,26 +82,24 @@ static bool is_slot(const Emitter *e, const Access *access) {
 /* Elements of a part's slot. */
 static const char *slot_text(Emitter *e, const Access *access) {
     const Buf *buf = &e->prog->bufs.at[access->buf];
-    Text text = ir_text(e->job);
-    for (uint8_t d = 1; d < buf->rank; d++)
-        ir_text_format(&text, "%s%s", d > 1 ? " * " : "", gen_size_text(e, buf->extent[d]));
-    if (buf->rank > 2) return ir_format(e->job, "(%s)", ir_text_string(&text));
-    return text.count ? ir_text_string(&text) : "1";
+    if (buf->rank < 2) return "1";
+    const char *text = gen_product_text(e, buf->extent + 1, buf->rank - 1u);
+    return buf->rank > 2 ? ir_format(e->job, "(%s)", text) : text;
 }
 
 /* Offset and the terms of row axes. */
-static void put_row_terms(Emitter *e, Text *text, const Access *access) {
+static void put_row_terms(Emitter *e, Text *text, const Access *access, bool index64) {
     for (uint32_t a = 0; a < e->nest->axis_count; a++) {
         if (!(e->step->row_mask >> a & 1)) continue;
         put_term(e, text, gen_axis_name(e, a), access->stride[a], false);
     }
     if (is_slot(e, access)) ir_text_format(text, "%spart * %s", text->count ? " + " : "", slot_text(e, access));
-    put_offset(e, text, access->offset);
+    put_offset(e, text, access->offset, index64);
 }
 
 static void put_column_terms(Emitter *e, Text *text, uint32_t id, bool each_lane) {
     const Access *access = &e->nest->accesses.at[id];
-    const bool index64 = e->step->forms[id].index64 && !e->step->column64;
+    const bool index64 = index64_of(e, id);
     if (gen_is_linear(e, id)) {
         put_term(e, text, each_lane ? "(c + v)" : "c", access->stride[e->last], index64);
         return;
@@ -157,7 +164,7 @@ const char *gen_address(Emitter *e, uint32_t id, bool each_lane) {
         pointer = gen_base_name(e, id);
     } else {
         pointer = gen_param_name(e, access->buf);
-        put_row_terms(e, &terms, access);
+        put_row_terms(e, &terms, access, index64_of(e, id));
         if (access->index != IR_NONE) put_term(e, &terms, gathered_text(e, access), access->index_stride, false);
     }
     put_column_terms(e, &terms, id, each_lane);
@@ -248,7 +255,7 @@ void gen_emit_bases_at(Emitter *e, Text *out, int indent, GenBases where) {
         const Buf *buf = &e->prog->bufs.at[access->buf];
         if (!gen_has_base(e, i) || buf->kind == BUF_SCALAR || !used_by_step(e, i, where)) continue;
         Text terms = ir_text(e->job);
-        put_row_terms(e, &terms, access);
+        put_row_terms(e, &terms, access, false);
         ir_text_format(out, "%*s%s%s *const %s = %s;\n", indent, "", buf->kind == BUF_IN ? "const " : "",
                        gen_storage_type(buf->dtype), gen_base_name(e, i),
                        pointer_sum(e, gen_param_name(e, access->buf), &terms));

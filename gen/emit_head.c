@@ -31,13 +31,12 @@ void gen_emit_params(Emitter *e, Text *out, bool types) {
     }
 }
 
-static const char *product_text(Emitter *e, uint32_t mask) {
-    Text text = ir_text(e->job);
-    for (uint32_t a = 0; a < e->nest->axis_count; a++) {
-        if (!(mask >> a & 1)) continue;
-        ir_text_format(&text, "%s%s", text.count ? " * " : "", gen_size_text(e, e->nest->axes[a].extent));
-    }
-    return text.count ? ir_text_string(&text) : "1";
+static const char *points_text(Emitter *e, uint32_t axes) {
+    Size extents[IR_MAX_AXES];
+    uint32_t count = 0;
+    for (uint32_t a = 0; a < e->nest->axis_count; a++)
+        if (axes >> a & 1) extents[count++] = e->nest->axes[a].extent;
+    return gen_product_text(e, extents, count);
 }
 
 /* row_stream, many elements a thread: a condition around each access keeps ptxas from bringing all of them at once
@@ -71,7 +70,7 @@ void gen_emit_head(Emitter *e, Text *out) {
     if (gen_by_columns(e->step->strategy)) {
         ir_text_format(out, "    constexpr int LANES = %d, GROUPS = %d, VECTOR = %d, CHUNKS = %d;\n", tile->row_threads,
                        tile->rows, tile->vector, tile->chunks);
-        ir_text_format(out, "    const ng_i64 rows = %s;\n", product_text(e, e->step->row_mask));
+        ir_text_format(out, "    const ng_i64 rows = %s;\n", points_text(e, e->step->row_mask));
         return;
     }
     ir_text_format(out, "    constexpr int ROW_THREADS = %d, ROWS = %d, VECTOR = %d, CHUNKS = ", tile->row_threads,
@@ -81,16 +80,16 @@ void gen_emit_head(Emitter *e, Text *out) {
     bool shorter = !gen_holds_rows(e->step->strategy) && tile->vector > 1 && tile->chunks > 1;
     ir_text_format(out, shorter ? "WIDE ? %d : 1;\n" : "%d;\n", tile->chunks);
     if (e->step->strategy == STRATEGY_ROW_SPLIT) {
-        ir_text_format(out, "    const Column whole = (Column)(%s);\n", product_text(e, e->inner));
+        ir_text_format(out, "    const Column whole = (Column)(%s);\n", points_text(e, e->inner));
     } else if (e->step->fixed_columns >= 0) {
         ir_text_format(out, "    constexpr Column columns = %lld;\n", (long long)e->step->fixed_columns);
     } else {
-        ir_text_format(out, "    const Column columns = (Column)(%s);\n", product_text(e, e->inner));
+        ir_text_format(out, "    const Column columns = (Column)(%s);\n", points_text(e, e->inner));
     }
     ir_text_format(out, "    constexpr bool FULL = %s;  // whether every access of a tile lies in the tensor\n",
                    is_full(e) ? "true" : "false");
     const bool stream = e->step->strategy == STRATEGY_ROW_STREAM;
-    ir_text_format(out, "    const ng_i64 rows = %s;\n", product_text(e, stream ? e->step->parted : e->step->row_mask));
+    ir_text_format(out, "    const ng_i64 rows = %s;\n", points_text(e, stream ? e->step->parted : e->step->row_mask));
 }
 
 /* Which row, and which part of it. A part begins at a whole access. */

@@ -71,15 +71,31 @@ const char *gen_param_name(const Emitter *e, uint32_t buf) {
     IR_BREACH(e->job, "buffer %u is no parameter", buf);
 }
 
+/* Written without a suffix. */
+static bool is_int(Size size) { return size.kind == SIZE_INT && size.value >= -INT32_MAX && size.value <= INT32_MAX; }
+
 const char *gen_size_text(Emitter *e, Size size) {
-    if (size.kind == SIZE_INT) {
-        bool is_int = size.value >= -INT32_MAX && size.value <= INT32_MAX;
-        return ir_format(e->job, is_int ? "%lld" : "%lldll", (long long)size.value);
-    }
+    if (size.kind == SIZE_INT) return ir_format(e->job, is_int(size) ? "%lld" : "%lldll", (long long)size.value);
     for (uint32_t i = 0; i < e->step->param_count; i++)
         if (e->step->params[i].kind == PARAM_SIZE && ir_size_equal(e->step->params[i].size, size))
             return e->step->params[i].name;
     IR_BREACH(e->job, "a size is no parameter");
+}
+
+/* C multiplies numbers as ints until a factor has 64 bits: where they may pass those, the first one has. */
+const char *gen_product_text(Emitter *e, const Size *sizes, uint32_t count) {
+    Text text = ir_text(e->job);
+    int64_t ints = 1;
+    bool passes = false;
+    for (uint32_t i = 0; i < count; i++) {
+        ir_text_format(&text, "%s%s", i ? " * " : "", gen_size_text(e, sizes[i]));
+        if (ints != 0 && is_int(sizes[i]) && !passes)
+            passes = ir_mul_overflows(ints, sizes[i].value, &ints) || ints > INT32_MAX;
+        else
+            ints = 0;
+    }
+    if (count == 0) return "1";
+    return ir_format(e->job, passes ? "(ng_i64)%s" : "%s", ir_text_string(&text));
 }
 
 /* ---- constants ---- */

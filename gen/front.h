@@ -144,8 +144,6 @@ Arg *gen_bind_function(Front *front, const Scope *scope, const Ast *call, const 
 Arg gen_build(Front *front, const Scope *scope, const Ast *ast);
 Arg gen_build_call(Front *front, const Scope *scope, const Ast *ast);
 Item *gen_build_items(Front *front, const Scope *scope, const Ast *index, const Shape *from, uint32_t *count);
-/* Refuses extents and products of extents that are negative or reach 2^62. */
-void gen_check_shape(Front *front, const Shape *shape, Place place);
 Place gen_place(const Scope *scope, Place place);
 /* The call of a composite as one OP_COMPOSITE, typed by its formula. */
 uint32_t gen_add_composite(Front *front, Call *call, Place place);

@@ -127,11 +127,15 @@ static _Noreturn void refuse_large(Front *front, Place place) {
     ir_stop_at(front->job, STATUS_REJECTED, place, "a size must stay below 2^62, with at most 256 terms");
 }
 
+static Poly below_limit(Front *front, Poly size, bool overflow, Place place) {
+    if (overflow || !ir_graph_size_fits(front->job, front->graph, size)) refuse_large(front, place);
+    return size;
+}
+
 static Poly combine(Front *front, Op op, Poly a, Poly b, Place place) {
     bool overflow = false;
-    Poly result = ir_size_combine(front->job, op, a, b, &overflow);
-    if (overflow) refuse_large(front, place);
-    return result;
+    const Poly result = ir_size_combine(front->job, op, a, b, &overflow);
+    return below_limit(front, result, overflow, place);
 }
 
 Poly gen_arg_size(Front *front, const Arg *arg, Place place, const char *what) {
@@ -159,7 +163,7 @@ static Arg weak_op(Front *front, Op op, const Arg *args, uint32_t count, Place p
     Arg folded;
     bool overflow = false;
     if (ir_weak_fold(front->job, op, args, count, &folded, &overflow)) {
-        if (overflow) refuse_large(front, place);
+        if (folded.kind == ARG_SIZE) folded.size = below_limit(front, folded.size, overflow, place);
         folded.place = place;
         return folded;
     }

@@ -46,9 +46,11 @@ static bool may_be_written(const Planner *p, uint32_t id) {
     return false;
 }
 
-/* Whether offsets of columns may pass 2^31 elements. */
+/* Whether offsets of columns may pass 2^31 elements. The access's own is added to them where no row has a pointer. */
 static bool needs_index64(const Planner *p, const Access *access) {
-    int64_t reach = 0;
+    const bool by_rows = p->step->strategy != STRATEGY_POINTWISE && !gen_by_columns(p->step->strategy);
+    const bool based = by_rows && access->index == IR_NONE;
+    int64_t reach = based || access->offset.kind != SIZE_INT ? 0 : llabs(access->offset.value);
     for (uint32_t a = 0; a < p->nest->axis_count; a++) {
         if (!(p->inner >> a & 1) || ir_size_is(access->stride[a], 0)) continue;
         int64_t extent = gen_size_most(p->job, p->prog, p->nest->axes[a].extent), step;

@@ -9,21 +9,6 @@ static Poly folded(Front *front, Poly poly, bool *overflow) {
     return ir_poly_fold(front->job, poly, ir_graph_fixed(front->job, front->graph), front->graph->dims.count, overflow);
 }
 
-void gen_check_shape(Front *front, const Shape *shape, Place place) {
-    bool overflow = false;
-    Poly product = ir_poly_int(front->job, 1);
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        int64_t extent;
-        Poly poly = folded(front, shape->extent[i], &overflow);
-        if (ir_poly_is_int(poly, &extent) && extent < 0)
-            ir_stop_at(front->job, STATUS_REJECTED, place, "dim %u has the extent %lld: an extent is at least 0", i,
-                       (long long)extent);
-        product = ir_poly_mul(front->job, product, poly, &overflow);
-    }
-    for (uint32_t i = 0; i < product.count; i++) overflow = overflow || product.terms[i].coefficient >= IR_MAX_EXTENT;
-    if (overflow) ir_stop_at(front->job, STATUS_REJECTED, place, "extents and their products must stay below 2^62");
-}
-
 /* The first name within the expression that nothing has. */
 static const Ast *find_unknown(const Front *front, const Ast *ast) {
     if (ast->kind == AST_NAME && !gen_name_find(front, ast->text)) return ast;
@@ -147,7 +132,7 @@ static void read_input(Front *front, const Doc *key, const Doc *item) {
     if (!has_shape)
         ir_stop_at(front->job, STATUS_REJECTED, item->place, "'%s' needs its dims: %s[M, N], or %s[] for one element",
                    key->text, ir_dtype(tensor.dtype)->name, ir_dtype(tensor.dtype)->name);
-    gen_check_shape(front, &tensor.shape, item->place);
+    ir_graph_check_shape(front->job, front->graph, &tensor.shape, item->place);
     set_contiguous(front, &tensor);
     const Doc *strides = item->kind == DOC_MAP ? gen_doc_find(item, "strides") : NULL;
     if (strides) read_strides(front, strides, &tensor);

@@ -101,18 +101,26 @@ static Poly count_elements(Job *job, const Graph *graph, const Shape *shape, boo
     return product;
 }
 
-/* Extents that are known must not be negative, nor their product pass the limit. */
-static void check_shape(Job *job, const Graph *graph, const Shape *shape, Place place) {
+/* Strides are products of extents too, along an empty dim as well: it counts as one of 1. */
+void ir_graph_check_shape(Job *job, const Graph *graph, const Shape *shape, Place place) {
     bool overflow = false;
+    Poly product = ir_poly_int(job, 1);
     for (uint32_t i = 0; i < shape->rank; i++) {
         int64_t extent;
-        if (ir_poly_is_int(fold(job, graph, shape->extent[i], &overflow), &extent) && extent < 0) {
+        const Poly poly = fold(job, graph, shape->extent[i], &overflow);
+        if (ir_poly_is_int(poly, &extent) && extent < 0)
             ir_stop_at(job, STATUS_REJECTED, place, "dim %u has the extent %lld: an extent is at least 0", i,
                        (long long)extent);
-        }
+        if (poly.count) product = ir_poly_mul(job, product, poly, &overflow);
     }
-    count_elements(job, graph, shape, &overflow);
-    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "a tensor has fewer than 2^62 elements");
+    for (uint32_t t = 0; t < product.count; t++) overflow |= product.terms[t].coefficient >= IR_MAX_EXTENT;
+    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "extents and their products must stay below 2^62");
+}
+
+bool ir_graph_size_fits(Job *job, const Graph *graph, Poly size) {
+    bool overflow = false;
+    (void)fold(job, graph, size, &overflow);
+    return !overflow;
 }
 
 /* ---- constants, ops, casts ---- */
@@ -219,7 +227,7 @@ uint32_t ir_graph_op(Job *job, Graph *graph, Op op, const uint32_t *args, Place 
         bool as_it_is = ir_op(op)->rule == RULE_TEST || (ir_op(op)->rule == RULE_WHERE && i == 0);
         used[i] = as_it_is ? args[i] : meet(job, graph, args[i], meeting, place);
     }
-    check_shape(job, graph, &shape, place);
+    ir_graph_check_shape(job, graph, &shape, place);
     uint32_t id = ir_graph_add(job, graph, op, result, place);
     Value *value = &graph->values.at[id];
     value->shape = shape;
@@ -321,7 +329,7 @@ uint32_t ir_graph_index(Job *job, Graph *graph, uint32_t arg, const Item *items,
         dim += reads;
     }
     IR_REQUIRE(job, dim == from.rank && count <= UINT8_MAX);
-    check_shape(job, graph, &shape, place);
+    ir_graph_check_shape(job, graph, &shape, place);
     Item *copy = IR_NEW_ARRAY(job, Item, count);
     if (count) memcpy(copy, items, count * sizeof *copy);
     uint32_t id = ir_graph_add(job, graph, OP_INDEX, graph->values.at[arg].dtype, place);
@@ -338,8 +346,8 @@ uint32_t ir_graph_reshape(Job *job, Graph *graph, uint32_t arg, const Shape *sha
     bool overflow = false;
     Poly before = count_elements(job, graph, &graph->values.at[arg].shape, &overflow);
     Poly after = count_elements(job, graph, shape, &overflow);
-    if (overflow) ir_stop_at(job, STATUS_REJECTED, place, "a tensor has fewer than 2^62 elements");
-    check_shape(job, graph, shape, place);
+    ir_graph_check_shape(job, graph, shape, place);
+    IR_REQUIRE(job, !overflow);
     if (!ir_poly_equal(before, after)) {
         ir_error(job, place, "reshape changes the number of elements, from %s to %s", poly_text(job, graph, before),
                  poly_text(job, graph, after));

@@ -141,6 +141,11 @@ uint32_t ir_graph_reduce(Job *job, Graph *graph, Reduction reduction, uint32_t a
 uint32_t ir_graph_index(Job *job, Graph *graph, uint32_t arg, const Item *items, uint32_t count, Place place);
 uint32_t ir_graph_reshape(Job *job, Graph *graph, uint32_t arg, const Shape *shape, Place place);
 
+/* Refuses extents that are negative for the fixed dims, and extents and products of them that reach 2^62. */
+void ir_graph_check_shape(Job *job, const Graph *graph, const Shape *shape, Place place);
+/* Whether a size stays below 2^62 when the fixed dims are put in. */
+bool ir_graph_size_fits(Job *job, const Graph *graph, Poly size);
+
 /* The value of each fixed dim, -1 for any dims: what ir_poly_fold takes. */
 int64_t *ir_graph_fixed(Job *job, const Graph *graph);
 const char **ir_graph_dim_names(Job *job, const Graph *graph);

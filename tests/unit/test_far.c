@@ -84,6 +84,16 @@ static const Case sparse[] = {
      "nodes: {y: 'x * z'}\noutputs: {y: f32}",
      NULL,
      {3, FAR / 4 + 8}},
+    {"pointwise_from_below", /* the place of what is read lies below 2^31, its end beyond */
+     "{}\ninputs: {x: {dtype: u8, shape: [2, 3000], strides: [2147483000, 1]}}\n"
+     "nodes: {y: 'x[1] + 1'}\noutputs: {y: u8}",
+     NULL,
+     {0}},
+    {"column_from_below",
+     "{}\ninputs: {x: {dtype: u8, shape: [2, 3, 3000], strides: [2147477000, 3000, 1]}}\n"
+     "nodes: {y: 'sum(x[1], 0)'}\noutputs: {y: i64}",
+     NULL,
+     {0}},
 };
 
 typedef struct Dense {
@@ -111,6 +121,23 @@ static const Dense dense[] = {
      3,
      1400007,
      512},
+    /* a comparison that always holds keeps the two axes apart: the kernel multiplies their extents */
+    {"dense_row_of_two_axes",
+     "{A: 32769, C: 65536}\ninputs: {x: 'i8[A, C]'}\n"
+     "nodes: {y: 'sum(x * cast(arange(C) >= 0, i64))'}\noutputs: {y: i64}",
+     NULL,
+     {0},
+     1,
+     ((int64_t)1 << 31) + 65536,
+     1},
+    {"dense_column_of_two_axes",
+     "{A: 32769, C: 65536}\ninputs: {x: 'i8[A, C, 2]'}\n"
+     "nodes: {y: 'sum(x * cast(arange(C)[:, None] >= 0, i64), dim=[0, 1])'}\noutputs: {y: i64}",
+     NULL,
+     {0},
+     1,
+     ((int64_t)1 << 31) + 65536,
+     2},
 };
 enum { SPARSE = sizeof sparse / sizeof *sparse, DENSE = sizeof dense / sizeof *dense };
 

@@ -125,7 +125,12 @@ static void test_rank_and_size(void **state) {
     expect(&text, "must stay below 2^62", 3, 13);
     put(&text, "graph: g\ndims: {N: 2147483648, K: 2147483648}\ninputs: {x: 'f32[N, 1]', y: 'f32[1, K]'}\n"
                "nodes: {z: x + y}\noutputs: {z: f32}\n");
-    expect(&text, "fewer than 2^62 elements", 4, 14);
+    expect(&text, "must stay below 2^62", 4, 14);
+    put(&text, "graph: g\ndims: {Z: 0, K: 3000000000}\ninputs: {x: 'f32[Z, K, K, K]'}\n"
+               "outputs: {y: {dtype: f32, of: x}}\n");
+    expect(&text, "must stay below 2^62", 3, 13);
+    put(&text, "graph: g\ndims: {N: 3000000}\ninputs: {x: 'f32[8]'}\nnodes: {y: x + N*N*N}\noutputs: {y: f32}\n");
+    expect(&text, "a size must stay below 2^62", 4, 19);
     put(&text,
         "graph: g\ndims: {N: 0}\ninputs: {x: 'f32[N, 1, 1, 1, 1, 1]'}\nnodes: {y: mean(x)}\noutputs: {y: f32}\n");
     expect(&text, NULL, 0, 0);

@@ -82,6 +82,13 @@ static const Case cases[] = {
     {"a dim and a number", TWO("x: 'f32[M, N]', u: 'f32[64, N]', w: 'f32[N]'", NORM("x"), NORM("u"), YZ), NULL, "0 1"},
     {"what an index must be below", TWO("i: 'i64[M]', x: 'f32[10, N]', u: 'f32[20, N]'", "exp(x[i])", "exp(u[i])", YZ),
      NULL, "0 1"},
+    /* the sines before the sums: of one, rows may have no element */
+    {"what may be empty beside a loop",
+     "{M: any, D: any}\ninputs: {z: 'f32[M]', y: 'f32[M, D]', u: 'f32[M, D]',\n"
+     "  x: {dtype: f32, shape: '[M, D]', strides: '[1, 0]'}}\n"
+     "nodes: {fz: 'sin(z * D + 1)', fx: 'sin(x * D + 1)', b: 'sum(fz[:, None] * y, dim=1)', a: 'sum(fx * u, dim=1)'}\n"
+     "outputs: {b: f32, a: f32}",
+     "cut_statements=5", "0 1 2 3 4 5 6"},
 };
 
 static const char *case_text(Job *job, const Case *test) {
