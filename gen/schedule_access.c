@@ -14,7 +14,7 @@ static int64_t size_by(Job *job, const Prog *prog, Size size, bool most) {
     int64_t *dims = IR_NEW_ARRAY(job, int64_t, prog->dims.count + 1);
     for (uint32_t i = 0; i < prog->dims.count; i++) {
         const Dim *dim = &prog->dims.at[i];
-        dims[i] = dim->value >= 0 ? dim->value : most ? dim->max : dim->hint >= 0 ? dim->hint : dim->max;
+        dims[i] = most ? ir_dim_most(dim) : ir_dim_hint(dim);
     }
     for (uint32_t t = 0; t < poly.count; t++) {
         if (most && poly.terms[t].coefficient < 0) return -1; /* a larger dim might make it smaller */

@@ -122,6 +122,10 @@ static void read_dim(Front *front, const Doc *key, const Doc *item) {
         if (multiple) dim.multiple = read_extent(front, multiple, "a multiple", ",", 1);
         if (hint && dim.max >= 0 && dim.hint > dim.max)
             gen_warn(front, hint->place, "the hint of '%s' is above its max of %lld", dim.name, (long long)dim.max);
+        if (hint && dim.hint % dim.multiple)
+            gen_warn(front, hint->place,
+                     "the hint of '%s' is no multiple of %lld, as it will be at launch: %lld is taken", dim.name,
+                     (long long)dim.multiple, (long long)ir_dim_hint(&dim));
     } else if (strcmp(scalar_text(front, item, "a dim"), "any") != 0) {
         dim.value = read_extent(front, item, "a dim", ": any, {hint: n, max: n, multiple: n} or", 0);
     }

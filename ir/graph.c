@@ -441,8 +441,25 @@ uint32_t ir_tensor_find(const Tensor *tensors, uint32_t count, const char *name)
     return IR_NONE;
 }
 
+/* As near to it as the dim allows, from below where there is one. */
+static int64_t allowed(const Dim *dim, int64_t extent) {
+    if (dim->max >= 0 && extent > dim->max) extent = dim->max;
+    if (extent > 0 && extent < dim->multiple && (dim->max < 0 || dim->multiple <= dim->max)) extent = dim->multiple;
+    return extent - extent % dim->multiple;
+}
+
+int64_t ir_dim_most(const Dim *dim) {
+    if (dim->value >= 0) return dim->value;
+    return dim->max >= 0 ? allowed(dim, dim->max) : -1;
+}
+
+int64_t ir_dim_hint(const Dim *dim) {
+    return dim->value < 0 && dim->hint >= 0 ? allowed(dim, dim->hint) : ir_dim_most(dim);
+}
+
 int64_t ir_dim_guess(const Dim *dim) {
-    return dim->value >= 0 ? dim->value : dim->hint >= 0 ? dim->hint : dim->max >= 0 ? dim->max : 1024;
+    const int64_t hint = ir_dim_hint(dim);
+    return hint >= 0 ? hint : allowed(dim, 1024);
 }
 
 Multiples ir_dim_multiples(Job *job, const Dim *dims, uint32_t count) {

@@ -170,7 +170,10 @@ void ir_value_mark_args(const Value *value, bool *marks);
 uint32_t ir_graph_behind_views(const Graph *graph, uint32_t id);
 /* The tensor of this name, or IR_NONE. */
 uint32_t ir_tensor_find(const Tensor *tensors, uint32_t count, const char *name);
-/* What an extent is taken to be where no launch says: its number, its hint, its max, else 1024. */
+/* What an extent is taken to be where no launch says, always one that the dim allows. Its number or the most that it
+ * can be; its number, its hint or the most; that or 1024. -1: nothing says. */
+int64_t ir_dim_most(const Dim *dim);
+int64_t ir_dim_hint(const Dim *dim);
 int64_t ir_dim_guess(const Dim *dim);
 /* What each dim, as a symbol of Poly, is a multiple of; a fixed one of its number. */
 Multiples ir_dim_multiples(Job *job, const Dim *dims, uint32_t count);

@@ -213,6 +213,13 @@ static void dims_from_tensors(Cli *cli, Run *run) {
     }
 }
 
+/* As near to it as the graph allows, from below where there is one. */
+static int64_t allowed(const ng_arg *dim, int64_t extent) {
+    if (dim->max >= 0 && extent > dim->max) extent = dim->max;
+    if (extent > 0 && extent < dim->multiple && (dim->max < 0 || dim->multiple <= dim->max)) extent = dim->multiple;
+    return extent - extent % dim->multiple;
+}
+
 static void find_dims(Cli *cli, Run *run) {
     const int64_t usual = run->default_dim ? run->default_dim : DEFAULT_DIM;
     uint32_t count = run->opened.facts.dims;
@@ -231,11 +238,8 @@ static void find_dims(Cli *cli, Run *run) {
     for (uint32_t i = 0; i < count; i++) {
         ng_arg arg = cli_arg(cli, &run->opened, NG_DIM, i);
         if (run->dims_from[i]) continue;
-        int64_t otherwise = arg.max >= 0 && arg.max < usual ? arg.max : usual;
-        if (otherwise < arg.multiple && (arg.max < 0 || arg.multiple <= arg.max)) otherwise = arg.multiple;
-        otherwise -= otherwise % arg.multiple; /* what the graph allows, as near as there is from below */
         const bool hinted = arg.hint >= 0 && !(run->default_dim && arg.hint > run->default_dim);
-        run->dims[i] = hinted ? arg.hint : otherwise;
+        run->dims[i] = allowed(&arg, hinted ? arg.hint : usual);
         run->dims_from[i] = hinted ? "hint" : "default";
     }
     for (size_t k = 0; k < given_count; k++) free((char *)(uintptr_t)given[k].name);

@@ -254,15 +254,15 @@ static int least_digits(ng_dtype dtype) {
 
 void cli_put_element(Buf *buf, ng_dtype dtype, const unsigned char *element) {
     size_t start = buf->count;
-    if (dtype == NG_I64) {
-        int64_t value;
-        memcpy(&value, element, sizeof value);
-        buf_format(buf, "%" PRId64, value);
-        return;
-    }
-    double value = ng_load(dtype, element);
+    const double value = ng_load(dtype, element);
     if (dtype == NG_BOOL) {
         buf_put(buf, value != 0 ? "True" : "False");
+        return;
+    }
+    if (dtype >= NG_I64) {
+        int64_t number = (int64_t)value;
+        if (dtype == NG_I64) memcpy(&number, element, sizeof number); /* more digits than a double has */
+        buf_format(buf, "%" PRId64, number);
         return;
     }
     for (int digits = least_digits(dtype); digits < 17 && value - value == 0; digits++) {

@@ -100,6 +100,9 @@ printf 'graph: few\ndims: {M: {max: 50, multiple: 8}, K: {multiple: 100}}\ninput
 check "the default is a value that the graph allows" run 0 "$scratch/few.yaml"
 check "below its max" says "^dim +M = 48 \(default\)$"
 check "a multiple" says "^dim +K = 1000 \(default\)$"
+check "so is a hint's value" run 0 "$scratch/few.yaml" --hint=M=55 --hint=K=150
+check "below its max" says "^dim +M = 48 \(hint\)$"
+check "a multiple" says "^dim +K = 100 \(hint\)$"
 printf 'graph: picks\ndims: {N: 8}\ninputs: {x: "f32[N]"}\nnodes: {y: "x[arange(N) + 3]"}\noutputs: {y: f32}\n' >"$scratch/picks.yaml"
 printf 'graph: big\ndims: {B: any, H: any, W: any}\ninputs: {x: "f32[B, H, W, 268435456]"}\nnodes: {y: x + 1}\noutputs: {y: f32}\n' >"$scratch/big.yaml"
 check "more than memory" run 6 "$scratch/big.yaml"
@@ -301,6 +304,19 @@ check "exact integers in JSON" says '"first":.*\[18014398509481987, 3\]'
 check "bools in JSON" says '"first":.*\[true, false\]'
 check "infinities in JSON" says '"first":.*\["inf", "inf"\]'
 check "their range in JSON" says '"max":.*27021597764222982'
+
+cat >"$scratch/ints.yaml" <<'END'
+graph: ints
+inputs: {x: "f32[3]"}
+nodes: {y: "cast(arange(3) * 127 + 1, u8)", z: "cast(arange(3) * 127 - 127, i8)", w: "cast(arange(3) * 1073741823 + 1, i32)", s: x}
+outputs: {y: u8, z: i8, w: i32, s: f32}
+END
+check "narrow integers" run 0 "$scratch/ints.yaml" --print=3
+check "u8 exactly" says "^ +1 128 255$"
+check "i8 exactly" says "^ +-127 0 127$"
+check "i32 exactly" says "^ +1 1073741824 2147483647$"
+check "narrow integers as JSON" run 0 "$scratch/ints.yaml" --print=3 --json
+check "u8 exactly in JSON" says '"first":.*\[1, 128, 255\]'
 
 # ---- several kernels
 cat >"$scratch/several.yaml" <<'END'

@@ -254,8 +254,30 @@ static void test_equality(void **unused) {
     run(equality);
 }
 
+/* What a dim is planned with is what it may be. */
+static void test_guesses(void **unused) {
+    (void)unused;
+    static const struct {
+        int64_t hint, max, multiple, most, hinted, guess;
+    } cases[] = {
+        {-1, -1, 1, -1, -1, 1024}, {-1, -1, 3, -1, -1, 1023},       {-1, -1, 1025, -1, -1, 1025},
+        {7, -1, 2, -1, 6, 6},      {1, -1, 1024, -1, 1024, 1024},   {0, -1, 8, -1, 0, 0},
+        {-1, 7, 2, 6, 6, 6},       {-1, 1024, 3, 1023, 1023, 1023}, {-1, 5, 8, 0, 0, 0},
+        {9, 7, 2, 6, 6, 6},        {5, 100, 1, 100, 5, 5},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Dim dim = {.value = -1, .hint = cases[i].hint, .max = cases[i].max, .multiple = cases[i].multiple};
+        assert_int_equal(ir_dim_most(&dim), cases[i].most);
+        assert_int_equal(ir_dim_hint(&dim), cases[i].hinted);
+        assert_int_equal(ir_dim_guess(&dim), cases[i].guess);
+    }
+    const Dim fixed = {.value = 5, .hint = -1, .max = -1, .multiple = 1};
+    assert_int_equal(ir_dim_most(&fixed) + ir_dim_hint(&fixed) + ir_dim_guess(&fixed), 15);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_types), cmocka_unit_test(refusals),
-                                       cmocka_unit_test(test_disjoint), cmocka_unit_test(test_equality)};
+                                       cmocka_unit_test(test_disjoint), cmocka_unit_test(test_equality),
+                                       cmocka_unit_test(test_guesses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -383,14 +383,37 @@ static void test_shared_parts(void **state) {
     }
 }
 
+/* A hint or a max that the dim's own multiple forbids, or that nothing can count, changes the plan alone. */
+static void test_guessed_dims(void **state) {
+    static const char *const dims[] = {"{multiple: 6}",
+                                       "{hint: 7, multiple: 6}",
+                                       "{max: 1027, multiple: 6}",
+                                       "{hint: 1, multiple: 1026}",
+                                       "{max: 5, multiple: 6}",
+                                       "{hint: 9007199254740996, multiple: 6}",
+                                       "{max: 4611686018427387903, multiple: 6}"};
+    static const char *const nodes[] = {"sum(x[:, :B/3], dim=0)", "layer_norm(x[:, :B/2])", "sum(x[:, B/2:])",
+                                        "softmax(x[:, :B/3], dim=0)"};
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+        for (size_t n = 0; n < sizeof nodes / sizeof *nodes; n++) {
+            Unit *unit = IR_NEW((Job *)*state, Unit);
+            const char *text = ir_format(
+                *state,
+                "graph: g\ndims: {T: any, B: %s}\ninputs: {x: \"f32[T, B]\"}\nnodes: {z: \"%s\"}\noutputs: {z: f32}\n",
+                dims[d], nodes[n]);
+            if (generate_text(*state, unit, text, NULL, NULL)) fail_msg("%s\n%s", text, ir_job_report(*state));
+            if (d == 2 && n == 1) assert_int_equal(unit->plan->steps.at[0].strategy, STRATEGY_ROW_REGISTERS);
+        }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_tiles),        TEST(test_unrolling),       TEST(test_forced),     TEST(test_impossible),
-        TEST(test_in_place),     TEST(test_crossings),       TEST(test_depth),      TEST(test_guards),
-        TEST(test_grid),         TEST(test_open_extent),     TEST(test_odd_extent), TEST(test_number_stride),
-        TEST(test_shared_parts), TEST(test_workspace_alone),
+        TEST(test_guessed_dims),  TEST(test_tiles),        TEST(test_unrolling),       TEST(test_forced),
+        TEST(test_impossible),    TEST(test_in_place),     TEST(test_crossings),       TEST(test_depth),
+        TEST(test_guards),        TEST(test_grid),         TEST(test_open_extent),     TEST(test_odd_extent),
+        TEST(test_number_stride), TEST(test_shared_parts), TEST(test_workspace_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
