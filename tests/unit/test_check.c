@@ -1,5 +1,5 @@
 /* What the check of a run compares: of every reduction in every dtype each element, with a bound that a wrong one is
- * outside of.
+ * outside of; of outputs too large to be evaluated whole a sample in which no element is met twice.
  *
  *   build/tests/test_check */
 #include <stdarg.h>
@@ -42,6 +42,12 @@ static Checked open_checked(const RtProgram *program, const int64_t *any) {
         checked.tensors[t] = IR_NEW_ARRAY(job, char, (size_t)checked.scratch.spans[t].high + 1);
     checked.reports = IR_NEW_ARRAY(job, ng_output_report, program->tensor_count - program->input_count);
     return checked;
+}
+
+static void fill(const Checked *checked, uint32_t tensor, double value) {
+    const RtTensor *row = &checked->program->tensors[tensor];
+    for (int64_t at = 0; at < checked->scratch.spans[tensor].high; at += row->element_bytes)
+        ir_store_float(row->tensor->dtype, checked->tensors[tensor] + at, value);
 }
 
 /* The check of the outputs as they lie there; by `drawn` its sample. */
@@ -187,12 +193,135 @@ static void test_product_of_zero(void **state) {
     for (int i = 0; i < 4; i++) assert_true(product[i] == 0 && bound[i] == (i < 2 ? 0 : no_bound));
 }
 
+/* ---- samples ---- */
+
+typedef struct Sample {
+    const char *what, *text; /* of N (more than are evaluated whole) and K, a row or a column of x being all 2 */
+    double value;            /* of an element */
+    int64_t box;             /* elements of a box, whole in one output; boxes for each K; boxes drawn at most */
+    int64_t boxes, most;
+} Sample;
+
+#define FLAT "inputs: {x: {dtype: f32, shape: [N], strides: [0]}}\n"
+#define FLAT_3 "inputs: {x: {dtype: f32, shape: [N, 3], strides: [0, 0]}}\n"
+#define FLAT_34 "inputs: {x: {dtype: f32, shape: [N, 3, 4], strides: [0, 0, 0]}}\n"
+#define WIDE "inputs: {x: {dtype: f32, shape: [4, N], strides: [0, 0]}}\n"
+#define WIDE_3 "inputs: {x: {dtype: f32, shape: [2, 3, N], strides: [0, 0, 0]}}\n"
+static const Sample samples[] = {
+    {"rows", FLAT_3 "nodes: {y: 'x[0:K] + 1'}", 3, 3, 1, 256},
+    {"rows of rows", FLAT_34 "nodes: {y: 'x[0:K] + 1'}", 3, 4, 3, 256},
+    {"sums of rows", FLAT_3 "nodes: {y: 'sum(x[0:K], 1)'}", 6, 1, 1, 256},
+    {"sums of columns", WIDE "nodes: {y: 'sum(x[:, 0:K], 0)'}", 8, 1, 1, 16},
+    {"columns", WIDE "nodes: {y: 'x[:, 0:K] - sum(x[:, 0:K], 0)'}", -6, 4, 1, 16},
+    {"columns of two", WIDE_3 "nodes: {y: 'x[:, :, 0:K] - sum(x[:, :, 0:K], 1, True)'}", -4, 3, 2, 16},
+    {"one row's sum", FLAT "nodes: {y: 'x[0:K] - sum(x[0:K])'}", 0, 0, 0, 1},
+};
+enum { SAMPLES = sizeof samples / sizeof *samples, RUN = 4096, RUNS = 256 };
+
+static DeviceCase *sample_case(Job *job, const char *text) {
+    Text whole = ir_text(job);
+    ir_text_format(&whole, "graph: sampled\ndims: {N: any, K: any}\n%s\noutputs: {y: f32}", text);
+    DeviceCase *made = device_case_create(ir_text_string(&whole), NULL);
+    if (made->status) fail_msg("status %d of\n%s", (int)made->status, ir_text_string(&whole));
+    return made;
+}
+
+static Checked open_sample(const DeviceCase *own, int64_t k) {
+    Checked checked = open_checked(own->program, (int64_t[]){(1 << 24) + 1, k});
+    fill(&checked, 0, 2);
+    return checked;
+}
+
+static void run_sample(const Sample *sample, const DeviceCase *own, int64_t k, Random *random) {
+    Checked checked = open_sample(own, k);
+    const int64_t boxes = sample->boxes * k, elements = checked.scratch.spans[1].count;
+    const bool all = boxes <= sample->most;
+    fill(&checked, 1, sample->boxes ? sample->value : 2 - 2 * (double)k);
+    for (int round = 0; round < 5; round++) {
+        assert_int_equal(check_now(&checked, random_bits(random)), STATUS_OK);
+        const int64_t expected = all ? elements : sample->most * sample->box;
+        if ((int64_t)checked.reports->checked != expected || checked.sampled != !all)
+            fail_msg("%s, K = %lld: %llu of %lld elements checked, not %lld; %s", sample->what, (long long)k,
+                     (unsigned long long)checked.reports->checked, (long long)elements, (long long)expected,
+                     checked.sampled ? "sampled" : "whole");
+    }
+    ir_job_free(checked.job);
+}
+
+/* With one box more than are drawn, and one wrong element in each box in turn: all but one box's are found, once. */
+static void run_drawn(const Sample *sample, const DeviceCase *own, Random *random) {
+    const int64_t k = sample->most / sample->boxes + 1;
+    Checked checked = open_sample(own, k);
+    const int64_t count = checked.scratch.spans[1].count, left = sample->boxes * k - sample->most;
+    const uint64_t drawn = random_bits(random);
+    uint64_t found = 0;
+    fill(&checked, 1, sample->value);
+    float *y = (float *)(void *)checked.tensors[1];
+    for (int64_t i = 0; i < count; i++) {
+        y[i] += 1;
+        (void)check_now(&checked, drawn);
+        if (checked.reports->failed > 1)
+            fail_msg("%s: element %lld failed %llu times", sample->what, (long long)i,
+                     (unsigned long long)checked.reports->failed);
+        found += checked.reports->failed;
+        y[i] -= 1;
+    }
+    if (found != (uint64_t)(count - left * sample->box))
+        fail_msg("%s: %llu of %lld elements are in the sample", sample->what, (unsigned long long)found,
+                 (long long)count);
+    ir_job_free(checked.job);
+}
+
+static void test_samples(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 18, 40, 85, 86, 255, 256, 257, 258, 300, 2000};
+    Random random = {seed + 1};
+    Job *job = ir_job_create(NULL);
+    for (size_t s = 0; s < SAMPLES; s++) {
+        DeviceCase *own = sample_case(job, samples[s].text);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) run_sample(&samples[s], own, sizes[i], &random);
+        if (samples[s].boxes) run_drawn(&samples[s], own, &random);
+        device_case_free(own, &devices);
+    }
+    ir_job_free(job);
+}
+
+/* Without rows: runs of elements, the last as short as is left. */
+static void test_runs(void **state) {
+    (void)state;
+    static const int64_t whole = (int64_t)RUN * RUNS,
+                         sizes[] = {0, 1, RUN - 1, RUN, RUN + 1, whole - 1, whole, whole + 1, whole + RUN + 1};
+    Random random = {seed + 2};
+    Job *job = ir_job_create(NULL);
+    DeviceCase *own = sample_case(job, FLAT "nodes: {y: 'x[0:K] + 1'}");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        Checked checked = open_sample(own, sizes[i]);
+        const int64_t short_by = sizes[i] > whole ? RUN - 1 : 0; /* where the last run is drawn */
+        for (int round = 0; round < 4; round++) {
+            fill(&checked, 1, round % 2 ? 4 : 3);
+            const uint64_t drawn = random_bits(&random);
+            assert_int_equal(check_now(&checked, drawn), round % 2 && sizes[i] ? STATUS_CHECK_FAILED : STATUS_OK);
+            const int64_t counted = (int64_t)checked.reports->checked, most = sizes[i] < whole ? sizes[i] : whole;
+            assert_true(counted == most || counted == most - short_by);
+            assert_int_equal(checked.reports->failed, round % 2 ? counted : 0);
+            assert_int_equal(checked.sampled, sizes[i] > whole);
+            check_now(&checked, drawn);
+            assert_int_equal(checked.reports->checked, counted);
+        }
+        ir_job_free(checked.job);
+    }
+    device_case_free(own, &devices);
+    ir_job_free(job);
+}
+
 int main(int argc, char **argv) {
     seed = random_seed();
     if (!devices_open(&devices, argc, argv)) return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_product_of_zero),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_runs),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     devices_close(&devices);
