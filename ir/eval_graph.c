@@ -150,7 +150,8 @@ static void eval_reduce(Evaluator *eval, uint32_t id) {
         eval->accumulator_capacity = node->count;
     }
     ReduceStrip strip = {eval->real, value->reduction, value->dtype, eval->accumulators, arg->lane};
-    for (uint64_t i = 0; i < node->count; i++) eval->real->reduce_start(value->reduction, &eval->accumulators[i]);
+    for (uint64_t i = 0; i < node->count; i++)
+        eval->real->reduce_start(value->reduction, value->dtype, &eval->accumulators[i]);
     Walk walk = {.rank = arg->rank, .lanes = 2};
     int64_t from[IR_MAX_RANK], to[IR_MAX_RANK];
     ir_box_strides(&arg->need, arg->rank, from);

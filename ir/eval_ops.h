@@ -51,7 +51,7 @@ typedef struct RealOps {
     bool wide; /* long double */
     void (*elements)(const ElementOp *op, const Lane *in, Lane out, int64_t count);
     void (*cast)(const ElementOp *op, Lane in, Lane out, int64_t count);
-    void (*reduce_start)(Reduction reduction, Accumulator *accumulator);
+    void (*reduce_start)(Reduction reduction, DType dtype, Accumulator *accumulator);
     /* Element i of the lane goes to accumulator i * step. */
     void (*reduce)(Reduction reduction, DType dtype, Accumulator *accumulators, int64_t step, Lane lane, int64_t count);
     /* Result k of 1 or 2 into one element. depth 0: the number of terms. */

@@ -265,7 +265,7 @@ static ReduceStrip start_reduce(Runner *run, const Stmt *stmt, uint64_t count) {
     }
     Accumulator *accumulators = IR_NEW_ARRAY(run->job, Accumulator, count);
     DType dtype = ir_compute_dtype(arg->dtype);
-    for (uint64_t i = 0; i < count; i++) run->real->reduce_start(stmt->reduction, &accumulators[i]);
+    for (uint64_t i = 0; i < count; i++) run->real->reduce_start(stmt->reduction, dtype, &accumulators[i]);
     return (ReduceStrip){run->real, stmt->reduction, dtype, accumulators, run->states[stmt->arg[0]].lane};
 }
 

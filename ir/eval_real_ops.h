@@ -211,6 +211,9 @@ static void unchanged(const ElementOp *op, const Lane *in, Lane out, int64_t cou
 
 /* ---- integers ---- */
 
+/* What an error makes of a product; 0 times anything is 0. */
+static double times(int64_t a, double error) { return a == 0 || error == 0 ? 0 : fabs((double)a) * error; }
+
 /* An integer's bound comes from a step that it was on; ops on such are known within their sum, or not at all. */
 static void integers(const ElementOp *op, const Lane *in, Lane out, int64_t count) {
     const OpRow *row = ir_op(op->op);
@@ -222,7 +225,7 @@ static void integers(const ElementOp *op, const Lane *in, Lane out, int64_t coun
         double ea = in[0].bound[i * in[0].step], eb = row->arity > 1 ? in[1].bound[i * in[1].step] : 0;
         double bound = larger ? fmax(ea, eb) : ea + eb;
         if (op->op == OP_MUL && bound > 0)
-            bound = fabs((double)a) * eb + fabs((double)b) * ea + ea * eb;
+            bound = times(a, eb) + times(b, ea) + (ea > 0 && eb > 0 ? ea * eb : 0);
         else if (op->op == OP_SIGN && bound > 0)
             bound = fabs((double)a) > ea ? 0 : 2;
         else if (bound > 0 && !sum && !larger && op->op != OP_MUL)

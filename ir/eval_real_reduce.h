@@ -12,11 +12,12 @@
  * one decided */
 static double half_ulp(DType dtype) { return dtype == DTYPE_F64 ? 0x1p-53 : 0x1p-24; }
 
-static void reduce_start(Reduction reduction, Accumulator *accumulator) {
+static void reduce_start(Reduction reduction, DType dtype, Accumulator *accumulator) {
     const ReductionRow *row = ir_reduction(reduction);
     accumulator->integer = row->integer_identity;
     accumulator->terms = 0;
     for (int k = 0; k < 6; k++) accumulator->AT[k] = 0;
+    if (!ir_is_float(dtype)) return; /* the identity is set; what lies here is a bound */
     switch (reduction) {
     case REDUCTION_MUL:
         for (int k = 0; k < 4; k++) accumulator->AT[k] = 1;
@@ -162,7 +163,7 @@ static REAL finish_add(DType dtype, const Accumulator *from, REAL depth, REAL *v
 
 static REAL finish_mul(DType dtype, const Accumulator *from, REAL *value) {
     *value = from->AT[0];
-    if (from->terms <= 1) return from->AT[1] - fabs(*value);
+    if (from->terms <= 1) return isfinite(*value) ? from->AT[1] - fabs(*value) : from->AT[4];
     REAL smallest = ldexp(1.0, ir_dtype(dtype)->min_exponent);
     if (!isfinite(*value)) { /* inf for certain where no partial product comes to 0 first; NaN where a term is */
         bool certain = isnan(*value) ? isnan(from->AT[3]) : from->AT[2] >= smallest;

@@ -85,7 +85,7 @@ static void divide_down(const ElementOp *op, const Lane *in, Lane out, int64_t c
         REAL bound;
         double ulps = 0;
         if (op->op == OP_MOD) { /* the remainder goes round by the divisor at each step */
-            bound = step > 0 ? fabs(b) + eb : ea + fabs(quotient) * eb;
+            bound = step > 0 ? fabs(b) + eb : ea + (eb > 0 ? fabs(quotient) * eb : 0);
             ulps = ea + eb == 0 && is_held(op->compute, value) ? 0 : 0.5;
         } else {
             bound = step;

@@ -228,23 +228,59 @@ static int64_t pick(uint64_t *random, int64_t extent) {
     return (int64_t)(*random % (uint64_t)extent);
 }
 
-/* Random rows; of column outputs, random columns with all that the reductions may run over. */
-static void sample_boxes(Job *job, OutputCheck *check, const Cone *cone, uint32_t rank, uint64_t seed) {
-    const RtSpan *span = span_of(check);
+/* An output cut into boxes that share no element, of which some are drawn: rows; of column outputs columns, with all
+ * that the reductions may run over. */
+typedef struct Cuts {
+    uint32_t rank;
+    int64_t run;                 /* elements of a box along a cut dim */
+    int64_t number[IR_MAX_RANK]; /* of boxes along each dim; 1: it is whole */
+    int64_t count;               /* of boxes; 0 where there is no element */
+} Cuts;
+
+static Cuts cut_output(const RtSpan *span, const Cone *cone, uint32_t rank) {
     const bool one = !rank || (rank == 1 && cone->whole);
-    const int count = one ? 1 : cone->outer ? SAMPLE_COLUMNS : SAMPLE_ROWS;
-    uint64_t random = seed;
-    for (int i = 0; i < count && span->count; i++) {
-        Box box = whole_box(span);
-        for (uint32_t d = 0; d < rank && !one; d++) {
-            const bool last = d + 1 == rank;
-            if (cone->outer ? !last && (d || rank == 2) : last && rank > 1) continue;
-            int64_t run = rank == 1 && !cone->any ? SAMPLE_RUN : 1;
-            box.start[d] = pick(&random, span->extent[d]);
-            if (box.start[d] + run < box.stop[d]) box.stop[d] = box.start[d] + run;
-        }
-        IR_PUSH(job, &check->boxes)->box = box;
+    Cuts cuts = {.rank = rank, .run = rank == 1 && !cone->any ? SAMPLE_RUN : 1, .count = span->count > 0};
+    for (uint32_t d = 0; d < rank; d++) {
+        const bool last = d + 1 == rank, whole = cone->outer ? !last && (d || rank == 2) : last && rank > 1;
+        cuts.number[d] = one || whole ? 1 : (span->extent[d] - 1) / cuts.run + 1;
+        if (cuts.count) cuts.count *= cuts.number[d];
     }
+    return cuts;
+}
+
+static void push_box(Job *job, OutputCheck *check, const Cuts *cuts, int64_t box_number) {
+    const RtSpan *span = span_of(check);
+    Box box = whole_box(span);
+    for (uint32_t d = cuts->rank; d-- > 0; box_number /= cuts->number[d]) {
+        if (cuts->number[d] == 1) continue;
+        box.start[d] = box_number % cuts->number[d] * cuts->run;
+        if (box.start[d] + cuts->run < box.stop[d]) box.stop[d] = box.start[d] + cuts->run;
+    }
+    IR_PUSH(job, &check->boxes)->box = box;
+}
+
+static bool is_among(const int64_t *numbers, int count, int64_t number) {
+    for (int i = 0; i < count; i++)
+        if (numbers[i] == number) return true;
+    return false;
+}
+
+/* Draws boxes, none twice (Floyd's way); all where they are no more than are drawn. Whether some were left out. */
+static bool sample_boxes(Job *job, OutputCheck *check, const Cone *cone, uint32_t rank, uint64_t seed) {
+    const Cuts cuts = cut_output(span_of(check), cone, rank);
+    const int64_t most = cone->outer ? SAMPLE_COLUMNS : SAMPLE_ROWS;
+    if (cuts.count <= most) {
+        for (int64_t b = 0; b < cuts.count; b++) push_box(job, check, &cuts, b);
+        return false;
+    }
+    int64_t drawn[SAMPLE_ROWS];
+    uint64_t random = seed;
+    for (int i = 0; i < most; i++) {
+        const int64_t top = cuts.count - most + i, picked = pick(&random, top + 1);
+        drawn[i] = is_among(drawn, i, picked) ? top : picked;
+        push_box(job, check, &cuts, drawn[i]);
+    }
+    return true;
 }
 
 /* ---- reporting ---- */
@@ -348,9 +384,9 @@ static EvalInput make_input(Job *job, const RtCompared *compared) {
 static bool check_boxes(Job *job, OutputCheck *check, uint64_t sample_seed) {
     const uint32_t rank = check->compared->program->graph->outputs.at[check->output].shape.rank;
     Cone cone = look_at_cone(job, check);
-    const bool sampled = cone.largest > most_whole;
-    if (sampled)
-        sample_boxes(job, check, &cone, rank, sample_seed);
+    bool sampled = false;
+    if (cone.largest > most_whole)
+        sampled = sample_boxes(job, check, &cone, rank, sample_seed);
     else
         split_whole(job, check, rank);
     rt_parallel(check->boxes.count, check_box, check);

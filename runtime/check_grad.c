@@ -186,9 +186,11 @@ static void add_tasks(Job *job, Differences *all, uint32_t output, uint32_t inpu
         if (takes_part(all, gradient, i)) taken[count++] = i;
     uint64_t random = all->check->seed ^ ((uint64_t)(output + 1) << 32);
     const uint64_t elements = count <= ALL_OF ? count : SAMPLED;
-    for (uint64_t i = 0; i < elements; i++)
-        *IR_PUSH(job, &all->tasks) = (Task){
-            .output = output, .input = input, .index = taken[count <= ALL_OF ? i : next_random(&random) % count]};
+    for (uint64_t i = 0; i < elements; i++) {
+        const uint64_t picked = count <= ALL_OF ? i : i + next_random(&random) % (count - i);
+        *IR_PUSH(job, &all->tasks) = (Task){.output = output, .input = input, .index = taken[picked]};
+        taken[picked] = taken[i]; /* none is drawn twice */
+    }
     for (uint64_t i = 0; count > 1 && i < DIRECTIONS; i++)
         *IR_PUSH(job, &all->tasks) = (Task){.output = output, .input = input, .index = i, .direction = true};
 }

@@ -225,19 +225,21 @@ void run_results(Cli *cli, const Run *run, bool checked, bool passed) {
         if (run->report.why.count) cJSON_AddStringToObject(cli->json, "check_why", run->report.why.bytes);
     }
     bool failed = false, doubtful = false;
-    uint64_t unbounded = 0;
+    uint64_t compared = 0, unbounded = 0;
     for (uint32_t i = 0; i < run->opened.facts.outputs; i++) {
         show_check(cli, &run->outputs[i], &run->reports[i], checks);
         failed |= run->reports[i].failed > 0;
         doubtful |= too_uncertain(&run->reports[i]);
+        compared += run->reports[i].checked - run->reports[i].unbounded;
         unbounded += run->reports[i].unbounded;
     }
     if (!cli->json)
         buf_format(&cli->out, "check    %s%s%s\n", passed ? "passed" : "FAILED",
-                   passed && unbounded              ? ", but not for what has no finite bound"
+                   passed && unbounded && !compared ? ", but NOTHING WAS COMPARED: no element has a finite bound"
+                   : passed && unbounded            ? ", but not for what has no finite bound"
                    : !passed && doubtful && !failed ? ": too many uncertain elements"
                                                     : "",
-                   run->report.sampled ? " (256 rows or 16 columns of each output were evaluated)" : "");
+                   run->report.sampled ? " (of large outputs 256 rows or 16 columns were evaluated)" : "");
 }
 
 /* PyTorch's assert_close defaults; for fp8, which it has none for, one unit in the last place. */

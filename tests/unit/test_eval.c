@@ -283,7 +283,7 @@ static void reductions_hold(void **unused) {
         Accumulator accumulator;
         Lane out = {.number = &value, .bound = &value_bound, .step = 1};
         if (compute == DTYPE_F64) out.low = &low;
-        real->reduce_start(reduction, &accumulator);
+        real->reduce_start(reduction, compute, &accumulator);
         real->reduce(reduction, compute, &accumulator, 0, (Lane){.number = number, .bound = bound, .step = 1},
                      (int64_t)count);
         real->reduce_finish(reduction, compute, &accumulator, 0, 0, out);
@@ -309,7 +309,7 @@ static void long_products(void **unused) {
         const RealOps *real = real_of(DTYPE_F32);
         Accumulator accumulator;
         Lane in = {.number = number, .bound = bound, .step = 1};
-        real->reduce_start(REDUCTION_MUL, &accumulator);
+        real->reduce_start(REDUCTION_MUL, DTYPE_F32, &accumulator);
         real->reduce(REDUCTION_MUL, DTYPE_F32, &accumulator, 0, in, 80);
         real->reduce_finish(REDUCTION_MUL, DTYPE_F32, &accumulator, 0, 0,
                             (Lane){.number = &value, .bound = &value_bound, .step = 1});
@@ -341,7 +341,7 @@ static void pairs_are_right(void **unused) {
             Accumulator accumulator;
             const RealOps *real = round % 2 ? &ir_real_double : &ir_real_long;
             Lane in = {.number = number, .bound = bound, .step = 1};
-            real->reduce_start(reduction, &accumulator);
+            real->reduce_start(reduction, DTYPE_F32, &accumulator);
             real->reduce(reduction, DTYPE_F32, &accumulator, 0, in, (int64_t)count);
             for (unsigned k = 0; k < 2; k++) {
                 Lane out = {.number = &value, .bound = &error, .step = 1};

@@ -54,7 +54,7 @@ static void expect(const Terms *terms, bool factors, double *value, double *boun
     const Lane out = {.number = product, .bound = product_bound, .step = 1, .low = lows};
     real->elements(&mul, in, out, terms->count);
     Accumulator accumulator;
-    real->reduce_start(REDUCTION_ADD, &accumulator);
+    real->reduce_start(REDUCTION_ADD, terms->dtype, &accumulator);
     real->reduce(REDUCTION_ADD, terms->dtype, &accumulator, 0, out, terms->count);
     real->reduce_finish(REDUCTION_ADD, terms->dtype, &accumulator, 0, 0,
                         (Lane){.number = value, .bound = bound, .step = 1, .low = lows ? &last : NULL});
