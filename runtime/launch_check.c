@@ -1,6 +1,7 @@
 /* The rules that a launch must keep. In: a program's tables and the caller's arguments. Out: sizes, and STATUS_USAGE
  * with words where a rule is broken. The same code serves ng_launch (no words), ng_launch_check and ng_run. */
 #include "gen/workspace.h"
+#include "ir/verify_map.h"
 #include "runtime/launch_tables.h"
 
 #include <string.h>
@@ -213,30 +214,18 @@ static Status check_pointer(const RtProgram *program, uint32_t index, const void
     return STATUS_OK;
 }
 
-/* An output with strides of its own: elements must not share a place. Each dim, from the smallest stride up, steps over
- * all that the smaller ones reach. */
+/* A dim whose elements share a place with others, or IR_NONE. */
+static uint32_t meeting_dim(const Tensor *tensor, const RtSpan *span) {
+    return tensor->contiguous ? IR_NONE : ir_strides_meet(span->extent, span->stride, tensor->shape.rank);
+}
+
+/* An element of an output is stored once. */
 static Status check_injective(const Tensor *tensor, const RtSpan *span, Text *why) {
-    uint32_t done = 0;
-    int64_t reach = 0; /* largest distance that the dims done so far make */
-    if (tensor->contiguous || !span->count) return STATUS_OK;
-    for (uint32_t round = 0; round < tensor->shape.rank; round++) {
-        uint32_t least = tensor->shape.rank;
-        int64_t stride = 0;
-        for (uint32_t d = 0; d < tensor->shape.rank; d++) {
-            int64_t size = span->stride[d] < 0 ? -span->stride[d] : span->stride[d];
-            if (done >> d & 1 || span->extent[d] == 1 || (least < tensor->shape.rank && size >= stride)) continue;
-            least = d, stride = size;
-        }
-        if (least == tensor->shape.rank) break;
-        if (stride <= reach) {
-            rt_say(why, "the strides of output %s put two elements in one place: %lld of dim %u", tensor->name,
-                   (long long)span->stride[least], least);
-            return STATUS_USAGE;
-        }
-        done |= 1u << least;
-        reach += (span->extent[least] - 1) * stride;
-    }
-    return STATUS_OK;
+    uint32_t dim = meeting_dim(tensor, span);
+    if (dim == IR_NONE) return STATUS_OK;
+    rt_say(why, "the strides of output %s put two elements in one place: %lld of dim %u", tensor->name,
+           (long long)span->stride[dim], dim);
+    return STATUS_USAGE;
 }
 
 typedef struct Range {
@@ -289,6 +278,16 @@ static bool in_place(const RtProgram *program, uint32_t output, const ng_args *a
     return true;
 }
 
+/* A store to a part of an input must change no element of the rest. */
+static Status check_whole(const Tensor *output, const Tensor *input, const RtSpan *span, Text *why) {
+    uint32_t dim = output->inplace_items ? meeting_dim(input, span) : IR_NONE;
+    if (dim == IR_NONE) return STATUS_OK;
+    rt_say(why, "output %s is in place of a part of %s, whose strides put two elements in one place, ", output->name,
+           input->name);
+    rt_say(why, "%lld of dim %u: give the output memory of its own", (long long)span->stride[dim], dim);
+    return STATUS_USAGE;
+}
+
 static Status check_overlap(const RtProgram *program, uint32_t output, const ng_args *args, const RtScratch *scratch,
                             Text *why) {
     const RtTensor *out = &program->tensors[output];
@@ -297,7 +296,11 @@ static Status check_overlap(const RtProgram *program, uint32_t output, const ng_
         const RtTensor *other = &program->tensors[t];
         if (apart(mine, range_of(other, args->tensors[t], &scratch->spans[t]))) continue;
         if (t < program->input_count) {
-            if (out->inplace == t && in_place(program, output, args, scratch)) continue;
+            if (out->inplace == t && in_place(program, output, args, scratch)) {
+                Status status = check_whole(out->tensor, other->tensor, &scratch->spans[t], why);
+                if (status) return status;
+                continue;
+            }
         } else if (out->inplace != IR_NONE && out->inplace == other->inplace &&
                    in_place(program, output, args, scratch) && in_place(program, t, args, scratch)) {
             continue; /* slices of one input, which compiling proved disjoint */
