@@ -230,30 +230,61 @@ static Status check_injective(const Tensor *tensor, const RtSpan *span, Text *wh
 
 typedef struct Range {
     uintptr_t start, stop;
-    uint64_t row, inner; /* bytes between rows of the widest stride, and those that a row spans; row 0: one row */
+    const RtSpan *span;
+    uint32_t rank;
+    int64_t element_bytes;
 } Range;
 
 static Range range_of(const RtTensor *tensor, const void *pointer, const RtSpan *span) {
-    Range range = {(uintptr_t)pointer + (uintptr_t)span->low, (uintptr_t)pointer + (uintptr_t)span->high, 0, 0};
-    uint64_t reach = 0;
-    for (uint32_t d = 0; d < tensor->tensor->shape.rank; d++) {
-        uint64_t stride = (uint64_t)(span->stride[d] < 0 ? -span->stride[d] : span->stride[d]);
-        if (span->extent[d] <= 1 || stride * (uint64_t)tensor->element_bytes <= range.row) continue;
-        range.row = stride * (uint64_t)tensor->element_bytes;
-        reach = (uint64_t)(span->extent[d] - 1) * range.row;
-    }
-    range.inner = (uint64_t)(range.stop - range.start) - reach;
-    return range;
+    return (Range){(uintptr_t)pointer + (uintptr_t)span->low, (uintptr_t)pointer + (uintptr_t)span->high, span,
+                   tensor->tensor->shape.rank, tensor->element_bytes};
 }
 
-/* No byte in common: apart, or columns of one wider array side by side. */
+/* Bytes between neighbours of a dim; 0 where it has one element. */
+static int64_t step_of(const Range *range, uint32_t d) {
+    int64_t stride = range->span->stride[d];
+    return range->span->extent[d] <= 1 ? 0 : (stride < 0 ? -stride : stride) * range->element_bytes;
+}
+
+/* The largest step below this one; 0: none. */
+static int64_t next_step(const Range *range, int64_t below) {
+    int64_t most = 0;
+    for (uint32_t d = 0; d < range->rank; d++)
+        if (step_of(range, d) > most && step_of(range, d) < below) most = step_of(range, d);
+    return most;
+}
+
+/* Bytes that the dims of steps below least reach over; takes the others, up to most, into what all are multiples of. */
+static int64_t inner_bytes(const Range *range, int64_t least, int64_t most, int64_t *period) {
+    int64_t inner = range->element_bytes;
+    for (uint32_t d = 0; d < range->rank; d++) {
+        int64_t step = step_of(range, d);
+        if (step < least)
+            inner += (range->span->extent[d] - 1) * step;
+        else if (step < most)
+            *period = ir_common_factor(*period, step);
+    }
+    return inner;
+}
+
+/* No byte in common: apart, or between each other's elements, as columns of one wider array. From the widest step down:
+ * what the dims within it reach over may lie side by side in each period; where it meets in one way alone, what is
+ * further out is the same for both and the inner dims are left to compare. */
 static bool apart(Range a, Range b) {
     if (a.start == a.stop || b.start == b.stop || a.stop <= b.start || b.stop <= a.start) return true;
-    if (a.row && b.row && a.row != b.row) return false;
-    uint64_t row = a.row ? a.row : b.row;
-    if (!row || a.inner > row || b.inner > row) return false;
-    uint64_t distance = a.start >= b.start ? (a.start - b.start) % row : (row - (b.start - a.start) % row) % row;
-    return distance >= b.inner && distance + a.inner <= row;
+    int64_t distance = a.start < b.start ? (int64_t)(b.start - a.start) : -(int64_t)(a.start - b.start);
+    int64_t least = INT64_MAX, most = INT64_MAX;
+    for (;;) {
+        int64_t step = next_step(&a, least), other = next_step(&b, least);
+        least = step > other ? step : other;
+        if (!least) return false;
+        int64_t period = least;
+        int64_t first = inner_bytes(&a, least, most, &period), second = inner_bytes(&b, least, most, &period);
+        int64_t rest = (distance + second - 1) % period;
+        int64_t nearest = rest + (rest < 0 ? period : 0) - second + 1; /* the least distance that could meet */
+        if (nearest >= first) return true;
+        if (nearest + period >= first) distance = nearest, most = least;
+    }
 }
 
 /* The output is its inplace input, or that input's slice: element for element the same places. */

@@ -1,5 +1,5 @@
 /* Strides that put two elements in one place: what the front takes V5 takes too, and what a launch takes is compared
- * with counting, over outputs and slices in place. */
+ * with counting, over outputs alone, outputs that lie between each other's elements, and slices in place. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -178,6 +178,76 @@ static void refusals_hold_for_all_numbers(void **unused) {
     assert_true(refused > 300 && left > 100);
 }
 
+/* ---- between each other's elements ---- */
+
+static const char two_outputs[] =
+    "graph: g\ndims: {A: any, B: any, C: any, P: any, Q: any, R: any, S: any, T: any, U: any, V: any}\n"
+    "inputs: {x: 'f32[A, B, C]'}\nnodes: {y: x + 1, z: x + 2}\n"
+    "outputs: {y: {dtype: f32, strides: [P - Q, R, S]}, z: {dtype: f32, strides: [T, U, V]}}\n";
+
+/* Layouts of two tensors within one array: below some level each has its own, padded; from there up both step over the
+ * slots of both, so every launch of them is legal. */
+static void draw_slots(Random *random, int64_t *dims, int64_t *at) {
+    enum { FIRST = 3 };
+    int64_t *const mine[] = {&dims[FIRST], &dims[FIRST + 2], &dims[FIRST + 3]};
+    int64_t *const others[] = {&dims[FIRST + 4], &dims[FIRST + 5], &dims[FIRST + 6]};
+    const bool down = random_below(random, 2); /* the first dim of y runs down */
+    const uint32_t level = random_below(random, 4), turn = random_below(random, 3);
+    int64_t width[2] = {1, 1}, slot = 0;
+    for (int d = 0; d < 3; d++) dims[d] = 1 + random_below(random, 4);
+    for (uint32_t l = 0; l <= 3; l++) {
+        const uint32_t d = (3 - l + turn) % 3;
+        if (l == level) {
+            slot = width[0] + random_below(random, 2);
+            width[0] = width[1] = slot + width[1] + random_below(random, 2);
+        }
+        if (l == 3) break;
+        *mine[d] = width[0];
+        *others[d] = width[1];
+        width[0] *= dims[d];
+        width[1] *= dims[d];
+        if (l > level && random_below(random, 2)) width[0] = width[1] = width[0] + random_below(random, 3);
+    }
+    dims[FIRST + 1] = 0;
+    at[0] = FAR, at[1] = BASE, at[2] = BASE + slot;
+    if (random_below(random, 2)) at[1] = BASE + width[1], at[2] = at[1] + slot;
+    if (!down) return;
+    dims[FIRST + 1] = dims[FIRST];
+    dims[FIRST] = 0;
+    at[1] += (dims[0] - 1) * dims[FIRST + 1];
+}
+
+static void outputs_between_each_other(void **unused) {
+    (void)unused;
+    Random random = {random_seed()};
+    Fixture fixture;
+    unsigned taken = 0, met = 0;
+    assert_int_equal(begin(&fixture, two_outputs), STATUS_OK);
+    for (int round = 0; round < 6000; round++) {
+        int64_t dims[10], at[3] = {FAR, BASE, BASE};
+        const bool slots = round % 2;
+        draw_slots(&random, dims, at);
+        for (int d = 3; !slots && d < 10; d++)
+            if (random_below(&random, 4) == 0) dims[d] = random_below(&random, 24);
+        if (!slots) at[2] += (int64_t)random_below(&random, 9) - 4;
+        const Status said = check(&fixture, dims, at);
+        const bool meet = elements_meet(&fixture, 1, 3, at);
+        if (said == STATUS_OK) assert_false(meet);
+        if (slots && (said || meet)) fail_msg("round %d: %s", round, ir_text_string(&fixture.why));
+        taken += said == STATUS_OK;
+        met += meet;
+    }
+    printf("# pairs: %u taken, %u met\n", taken, met);
+    assert_true(taken > 3300 && met > 500);
+    /* keys and values of a cache [A, B, 2, C] */
+    static const int64_t cache[] = {10, 4, 8, 64, 0, 16, 1, 64, 16, 1};
+    assert_int_equal(check(&fixture, cache, (int64_t[]){FAR, BASE, BASE + 8}), STATUS_OK);
+    assert_int_equal(check(&fixture, cache, (int64_t[]){FAR, BASE + 8, BASE}), STATUS_OK);
+    assert_int_equal(check(&fixture, cache, (int64_t[]){FAR, BASE, BASE + 7}), STATUS_USAGE);
+    assert_non_null(strstr(ir_text_string(&fixture.why), "output z overlaps output y"));
+    ir_job_free(fixture.job);
+}
+
 /* ---- a part in place ---- */
 
 static void parts_in_place(void **unused) {
@@ -209,6 +279,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(front_and_verify_agree),
         cmocka_unit_test(refusals_hold_for_all_numbers),
+        cmocka_unit_test(outputs_between_each_other),
         cmocka_unit_test(parts_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
