@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/front.h"
+#include "ir/verify_map.h"
 
 static Poly folded(Front *front, Poly poly, bool *overflow) {
     return ir_poly_fold(front->job, poly, ir_graph_fixed(front->job, front->graph), front->graph->dims.count, overflow);
@@ -294,33 +295,45 @@ static void place_inplace(Front *front, Tensor *tensor, Place place) {
     memcpy(tensor->stride, stride, rank * sizeof *stride);
 }
 
-/* An element of an output is stored once: strides that are known must not make two elements meet. */
+/* The dim whose elements meet others whatever the launch says, or IR_NONE. */
+static uint32_t meeting_dim(Front *front, const Tensor *tensor) {
+    Leg legs[IR_MAX_RANK];
+    const Graph *graph = front->graph;
+    for (uint32_t i = 0; i < tensor->shape.rank; i++) legs[i] = (Leg){tensor->stride[i], tensor->shape.extent[i]};
+    return ir_legs_meet(front->job, graph->dims.at, graph->dims.count, legs, tensor->shape.rank, 1);
+}
+
+/* An element of an output is stored once. Which strides are 0 is static: such a dim is known to have one element. */
 static void check_injective(Front *front, const Tensor *tensor, Place place) {
-    bool overflow = false, done[IR_MAX_RANK] = {false};
-    int64_t extent[IR_MAX_RANK], stride[IR_MAX_RANK], reach = 0;
-    for (uint32_t i = 0; i < tensor->shape.rank; i++) /* no elements, so none meet */
-        if (ir_poly_is_int(folded(front, tensor->shape.extent[i], &overflow), &extent[i]) && extent[i] == 0) return;
+    static const char *const rule = "each element of an output needs a place of its own";
+    bool overflow = false;
+    uint32_t zero = IR_NONE;
     for (uint32_t i = 0; i < tensor->shape.rank; i++) {
-        bool zero = ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride[i]) && stride[i] == 0;
-        bool known = ir_poly_is_int(folded(front, tensor->shape.extent[i], &overflow), &extent[i]);
-        if (zero && !(known && extent[i] <= 1))
-            ir_stop_at(
-                front->job, STATUS_REJECTED, place,
-                "each element of an output needs a place of its own: a stride of 0 makes elements of dim %u meet", i);
-        if (!known || !ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride[i])) return;
+        int64_t extent, stride;
+        bool known = ir_poly_is_int(folded(front, tensor->shape.extent[i], &overflow), &extent);
+        if (known && extent == 0) return; /* no elements, so none meet */
+        if (zero != IR_NONE || (known && extent == 1)) continue;
+        if (ir_poly_is_int(folded(front, tensor->stride[i], &overflow), &stride) && stride == 0) zero = i;
     }
-    for (uint32_t n = 0; n < tensor->shape.rank; n++) {
-        uint32_t least = IR_NONE;
-        for (uint32_t i = 0; i < tensor->shape.rank; i++)
-            if (!done[i] && (least == IR_NONE || stride[i] < stride[least])) least = i;
-        done[least] = true;
-        if (extent[least] > 1 && stride[least] <= reach)
-            ir_stop_at(
-                front->job, STATUS_REJECTED, place,
-                "each element of an output needs a place of its own: these strides make elements of dim %u meet others",
-                least);
-        reach += (extent[least] - 1) * stride[least];
-    }
+    if (zero != IR_NONE)
+        ir_stop_at(front->job, STATUS_REJECTED, place, "%s: a stride of 0 makes elements of dim %u meet", rule, zero);
+    uint32_t dim = meeting_dim(front, tensor);
+    if (dim != IR_NONE)
+        ir_stop_at(front->job, STATUS_REJECTED, place, "%s: these strides make elements of dim %u meet others", rule,
+                   dim);
+}
+
+/* A store to a part of an input must change no element of the rest. */
+static void check_whole(Front *front, const Tensor *tensor, Place place) {
+    const Tensor *input = &front->graph->inputs.at[tensor->inplace];
+    uint32_t dim = tensor->inplace_items ? meeting_dim(front, input) : IR_NONE;
+    if (dim == IR_NONE) return;
+    ir_error(front->job, place,
+             "'%s' cannot be in place of a part of '%s', whose strides make elements of dim %u meet others: drop the "
+             "inplace",
+             tensor->name, input->name, dim);
+    ir_note(front->job, input->place, "the input");
+    ir_stop(front->job, STATUS_REJECTED);
 }
 
 /* What is held and what is added are both floats or both integers, and are no input's memory: whether an input in place
@@ -373,6 +386,7 @@ static void read_output(Front *front, const Doc *key, const Doc *item) {
         place_inplace(front, &tensor, inplace->place);
     }
     check_injective(front, &tensor, strides ? strides->place : key->place);
+    if (inplace) check_whole(front, &tensor, inplace->place);
     if (accumulate) tensor.accumulate = read_accumulate(front, accumulate, &tensor);
     *IR_PUSH(front->job, &front->graph->outputs) = tensor;
 }

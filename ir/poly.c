@@ -34,6 +34,7 @@ static Term term_int(int64_t value) {
 
 int64_t ir_common_factor(int64_t a, int64_t b) {
     if (a < 0) a = -a;
+    if (b < 0) b = -b;
     while (b) {
         int64_t rest = a % b;
         a = b;

@@ -292,7 +292,7 @@ static void check_store(Check *check, const Site *site) {
             BREACH(check, "V5", name, "every row of %s would write the same element",
                    axes_text(check, site->nest, rows & ~stmt->domain));
     }
-    const char *doubt = ir_map_overlaps(check->job, check->prog, site->nest, access);
+    const char *doubt = ir_map_overlaps(check->job, check->prog, site->nest, access, buf->kind == BUF_OUT);
     if (doubt) BREACH(check, "V5", name, "%s", doubt);
 }
 

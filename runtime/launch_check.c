@@ -1,6 +1,7 @@
 /* The rules that a launch must keep. In: a program's tables and the caller's arguments. Out: sizes, and STATUS_USAGE
  * with words where a rule is broken. The same code serves ng_launch (no words), ng_launch_check and ng_run. */
 #include "gen/workspace.h"
+#include "ir/verify_map.h"
 #include "runtime/launch_tables.h"
 
 #include <string.h>
@@ -213,58 +214,77 @@ static Status check_pointer(const RtProgram *program, uint32_t index, const void
     return STATUS_OK;
 }
 
-/* An output with strides of its own: elements must not share a place. Each dim, from the smallest stride up, steps over
- * all that the smaller ones reach. */
+/* A dim whose elements share a place with others, or IR_NONE. */
+static uint32_t meeting_dim(const Tensor *tensor, const RtSpan *span) {
+    return tensor->contiguous ? IR_NONE : ir_strides_meet(span->extent, span->stride, tensor->shape.rank);
+}
+
+/* An element of an output is stored once. */
 static Status check_injective(const Tensor *tensor, const RtSpan *span, Text *why) {
-    uint32_t done = 0;
-    int64_t reach = 0; /* largest distance that the dims done so far make */
-    if (tensor->contiguous || !span->count) return STATUS_OK;
-    for (uint32_t round = 0; round < tensor->shape.rank; round++) {
-        uint32_t least = tensor->shape.rank;
-        int64_t stride = 0;
-        for (uint32_t d = 0; d < tensor->shape.rank; d++) {
-            int64_t size = span->stride[d] < 0 ? -span->stride[d] : span->stride[d];
-            if (done >> d & 1 || span->extent[d] == 1 || (least < tensor->shape.rank && size >= stride)) continue;
-            least = d, stride = size;
-        }
-        if (least == tensor->shape.rank) break;
-        if (stride <= reach) {
-            rt_say(why, "the strides of output %s put two elements in one place: %lld of dim %u", tensor->name,
-                   (long long)span->stride[least], least);
-            return STATUS_USAGE;
-        }
-        done |= 1u << least;
-        reach += (span->extent[least] - 1) * stride;
-    }
-    return STATUS_OK;
+    uint32_t dim = meeting_dim(tensor, span);
+    if (dim == IR_NONE) return STATUS_OK;
+    rt_say(why, "the strides of output %s put two elements in one place: %lld of dim %u", tensor->name,
+           (long long)span->stride[dim], dim);
+    return STATUS_USAGE;
 }
 
 typedef struct Range {
     uintptr_t start, stop;
-    uint64_t row, inner; /* bytes between rows of the widest stride, and those that a row spans; row 0: one row */
+    const RtSpan *span;
+    uint32_t rank;
+    int64_t element_bytes;
 } Range;
 
 static Range range_of(const RtTensor *tensor, const void *pointer, const RtSpan *span) {
-    Range range = {(uintptr_t)pointer + (uintptr_t)span->low, (uintptr_t)pointer + (uintptr_t)span->high, 0, 0};
-    uint64_t reach = 0;
-    for (uint32_t d = 0; d < tensor->tensor->shape.rank; d++) {
-        uint64_t stride = (uint64_t)(span->stride[d] < 0 ? -span->stride[d] : span->stride[d]);
-        if (span->extent[d] <= 1 || stride * (uint64_t)tensor->element_bytes <= range.row) continue;
-        range.row = stride * (uint64_t)tensor->element_bytes;
-        reach = (uint64_t)(span->extent[d] - 1) * range.row;
-    }
-    range.inner = (uint64_t)(range.stop - range.start) - reach;
-    return range;
+    return (Range){(uintptr_t)pointer + (uintptr_t)span->low, (uintptr_t)pointer + (uintptr_t)span->high, span,
+                   tensor->tensor->shape.rank, tensor->element_bytes};
 }
 
-/* No byte in common: apart, or columns of one wider array side by side. */
+/* Bytes between neighbours of a dim; 0 where it has one element. */
+static int64_t step_of(const Range *range, uint32_t d) {
+    int64_t stride = range->span->stride[d];
+    return range->span->extent[d] <= 1 ? 0 : (stride < 0 ? -stride : stride) * range->element_bytes;
+}
+
+/* The largest step below this one; 0: none. */
+static int64_t next_step(const Range *range, int64_t below) {
+    int64_t most = 0;
+    for (uint32_t d = 0; d < range->rank; d++)
+        if (step_of(range, d) > most && step_of(range, d) < below) most = step_of(range, d);
+    return most;
+}
+
+/* Bytes that the dims of steps below least reach over; takes the others, up to most, into what all are multiples of. */
+static int64_t inner_bytes(const Range *range, int64_t least, int64_t most, int64_t *period) {
+    int64_t inner = range->element_bytes;
+    for (uint32_t d = 0; d < range->rank; d++) {
+        int64_t step = step_of(range, d);
+        if (step < least)
+            inner += (range->span->extent[d] - 1) * step;
+        else if (step < most)
+            *period = ir_common_factor(*period, step);
+    }
+    return inner;
+}
+
+/* No byte in common: apart, or between each other's elements, as columns of one wider array. From the widest step down:
+ * what the dims within it reach over may lie side by side in each period; where it meets in one way alone, what is
+ * further out is the same for both and the inner dims are left to compare. */
 static bool apart(Range a, Range b) {
     if (a.start == a.stop || b.start == b.stop || a.stop <= b.start || b.stop <= a.start) return true;
-    if (a.row && b.row && a.row != b.row) return false;
-    uint64_t row = a.row ? a.row : b.row;
-    if (!row || a.inner > row || b.inner > row) return false;
-    uint64_t distance = a.start >= b.start ? (a.start - b.start) % row : (row - (b.start - a.start) % row) % row;
-    return distance >= b.inner && distance + a.inner <= row;
+    int64_t distance = a.start < b.start ? (int64_t)(b.start - a.start) : -(int64_t)(a.start - b.start);
+    int64_t least = INT64_MAX, most = INT64_MAX;
+    for (;;) {
+        int64_t step = next_step(&a, least), other = next_step(&b, least);
+        least = step > other ? step : other;
+        if (!least) return false;
+        int64_t period = least;
+        int64_t first = inner_bytes(&a, least, most, &period), second = inner_bytes(&b, least, most, &period);
+        int64_t rest = (distance + second - 1) % period;
+        int64_t nearest = rest + (rest < 0 ? period : 0) - second + 1; /* the least distance that could meet */
+        if (nearest >= first) return true;
+        if (nearest + period >= first) distance = nearest, most = least;
+    }
 }
 
 /* The output is its inplace input, or that input's slice: element for element the same places. */
@@ -289,6 +309,16 @@ static bool in_place(const RtProgram *program, uint32_t output, const ng_args *a
     return true;
 }
 
+/* A store to a part of an input must change no element of the rest. */
+static Status check_whole(const Tensor *output, const Tensor *input, const RtSpan *span, Text *why) {
+    uint32_t dim = output->inplace_items ? meeting_dim(input, span) : IR_NONE;
+    if (dim == IR_NONE) return STATUS_OK;
+    rt_say(why, "output %s is in place of a part of %s, whose strides put two elements in one place, ", output->name,
+           input->name);
+    rt_say(why, "%lld of dim %u: give the output memory of its own", (long long)span->stride[dim], dim);
+    return STATUS_USAGE;
+}
+
 static Status check_overlap(const RtProgram *program, uint32_t output, const ng_args *args, const RtScratch *scratch,
                             Text *why) {
     const RtTensor *out = &program->tensors[output];
@@ -297,7 +327,11 @@ static Status check_overlap(const RtProgram *program, uint32_t output, const ng_
         const RtTensor *other = &program->tensors[t];
         if (apart(mine, range_of(other, args->tensors[t], &scratch->spans[t]))) continue;
         if (t < program->input_count) {
-            if (out->inplace == t && in_place(program, output, args, scratch)) continue;
+            if (out->inplace == t && in_place(program, output, args, scratch)) {
+                Status status = check_whole(out->tensor, other->tensor, &scratch->spans[t], why);
+                if (status) return status;
+                continue;
+            }
         } else if (out->inplace != IR_NONE && out->inplace == other->inplace &&
                    in_place(program, output, args, scratch) && in_place(program, t, args, scratch)) {
             continue; /* slices of one input, which compiling proved disjoint */

@@ -220,9 +220,11 @@ typedef struct ng_args {
 /* Enqueues only: no allocation, compile or synchronisation; may be captured. Restores the current CUDA context. On the
  * host device the kernels have run when it returns.
  * NG_USAGE: a dim negative, past its max or no multiple; a pointer NULL or misaligned; an output that overlaps another
- * tensor (its inplace input itself, or that input's slice, is no overlap); strides that put two elements of an output
- * in one place; amax or amin of nothing; a workspace too small. NG_LAUNCH: more than 2^31 - 1 CTAs, or the device said
- * no. NG_UNAVAILABLE: the context has no device. Nothing was enqueued then, save where a later kernel's launch failed.
+ * tensor (its inplace input itself, or that input's slice, is no overlap, nor is one that lies between the elements of
+ * the other, as columns of one array); strides that put two elements of an output in one place, or of an input that is
+ * given for a slice in place; amax or amin of nothing; a workspace too small. NG_LAUNCH: more than 2^31 - 1 CTAs, or
+ * the device said no. NG_UNAVAILABLE: the context has no device. Nothing was enqueued then, save where a later kernel's
+ * launch failed.
  */
 NG_API ng_status ng_launch(ng_program *program, const ng_args *args);
 /* The checks of ng_launch and more, in words; launches nothing. */

@@ -255,6 +255,10 @@ check "fit strides of 0" run 0 "$scratch/shared.yaml" -D M=3 --inputs="$scratch/
 check "rows that differ do not" refuses 2 "^normgen: error: input x: by its strides .1, 2. = [-0-9.e]+ and .2, 2. = [-0-9.e]+ are one element in memory, and the tensor in .*rows.safetensors has both$" "$scratch/shared.yaml" --input x="$scratch/rows.safetensors:z"
 check "nor in bench" attempt 2 bench --device=host "$scratch/shared.yaml" --input x="$scratch/rows.safetensors:z"
 check "with the same words" warns "^normgen: error: input x: by its strides .1, 2. "
+printf 'graph: part\ndims: {M: any, N: 16}\ninputs: {x: {dtype: f32, shape: [M, 2*N], strides: [N, 1]}}\nnodes: {a: "x[:, :N] + x[:, N:]"}\noutputs: {a: {dtype: f32, inplace: "x[:, :N]"}}\n' >"$scratch/part.yaml"
+check "a part of an input whose rows overlap" refuses 2 "output a is in place of a part of x, .* 16 of dim 0: give the output memory of its own" "$scratch/part.yaml" -D M=30 --check
+check "is not written" run 0 "$scratch/part.yaml" -D M=30 --check --separate
+check "but where there is one row" run 0 "$scratch/part.yaml" -D M=1 --check
 check "a tensor's shape" refuses 2 "input x is bf16\[3, 34\]" $norm --input x="$y:y" -D N=34
 check "-D against a tensor" refuses 2 "input x is bf16\[4, 33\]" $norm --input x="$y:y" -D N=33 -D M=4
 check "a tensor's rank" refuses 2 "input gamma has 1 dim, the tensor y in " $norm --input gamma="$y:y" $small

@@ -34,6 +34,11 @@ static int64_t value_of(Poly poly, const int64_t *dims) {
 
 static void laws(Job *job, void *state) {
     Random random = {*(uint64_t *)state};
+    static const int64_t factors[][3] = {{0, 0, 1}, {0, 6, 6}, {0, -1, 1}, {4, -4, 4}, {-9, 6, 3}, {-8, -12, 4}};
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        assert_int_equal(ir_common_factor(factors[i][0], factors[i][1]), factors[i][2]);
+        assert_int_equal(ir_common_factor(factors[i][1], factors[i][0]), factors[i][2]);
+    }
     Mark mark = ir_mark(job);
     for (int i = 0; i < 3000; i++) {
         ir_reset(job, mark);

@@ -97,9 +97,14 @@ static const Case breaches[] = {
      "V5: n store y: two points of its map may meet in one element"},
     {INS OUT "nest n (| r:9, c:64) ROW {\n" LOAD_X "store y[0 + r*-1 + c*8] %0\n}\n",
      "V5: n store y: two points of its map may meet in one element"},
-    {INS OUT NEST LOAD_X "store y[0 + r*63 + c*1] %0\n}\n",
+    {INS "buf t f32 [M,64] tmp\n" NEST LOAD_X "store t[0 + r*63 + c*1] %0\n}\n",
+     "V5: n store t: two points of its map may meet in one element"},
+    {INS "buf t f32 [M,64] tmp\n" NEST LOAD_X "store t[0 + r*N + c*N] %0\n}\n",
+     "V5: n store t: two points of its map may meet in one element"},
+    {INS OUT "nest n (| g:M, r:8, c:64) ROW {\n" LOAD_X "store y[0 + g*512 + r*1 + c*1] %0\n}\n",
      "V5: n store y: two points of its map may meet in one element"},
-    {INS OUT NEST LOAD_X "store y[0 + r*1 + c*1] %0\n}\n", "V5: n store y: two axes of its map have the same stride"},
+    {INS "size s0 = 2*N\n" OUT "nest n (| r:8, c:64) ROW {\n" LOAD_X "store y[0 + r*s0 + c*N] %0\n}\n",
+     "V5: n store y: two points of its map may meet in one element"},
     {INS OUT NEST "%0 i64<r> = load k[0 + r*1]\n%1 f32<rc> = load x[0 + r*64 + c*1]\nstore y[0 + r*64 + c*1 + %0*64] "
                   "%1\n}\n",
      "V5: n store y: a store through a gathered index may meet an element twice"},
@@ -222,6 +227,9 @@ static const Case sound[] = {
      "a run-time stride is left to the launch"},
     {INS "buf y f32 [M,N] out\nnest n (r:8 | c:N) ROW {\n%0 f32<> = const 0x0\nstore y[0 + r*64 + c*1] %0\n}\n",
      "a run-time extent is left to the launch"},
+    {INS OUT NEST LOAD_X "store y[0 + r*63 + c*1] %0\n}\n", "whether there is a second row is left to the launch"},
+    {INS "buf y f32 [M,N] out\nnest n (r:M | c:N) ROW {\n%0 f32<> = const 0x0\nstore y[0 + r*N + c*N] %0\n}\n",
+     "a single row or a single column is left to the launch"},
     {INS "buf y f32 [M,64] out\nnest n (r:M, a:1 | c:64, e:1) ROW {\n%0 f32<rc> = load x[0 + r*64 + c*1]\n"
          "store y[0 + r*64 + c*1 + e*1] %0\n}\n",
      "axes of extent 1 do not count"},
@@ -334,7 +342,8 @@ static void accepted_maps_are_injective(void **unused) {
             nest.axes[k] = nest.axes[other], access.stride[k] = access.stride[other];
             nest.axes[other] = axis, access.stride[other] = stride;
         }
-        bool overlaps = ir_map_overlaps(job, prog, &nest, &access) != NULL;
+        bool overlaps = ir_map_overlaps(job, prog, &nest, &access, false) != NULL;
+        assert_int_equal(ir_map_overlaps(job, prog, &nest, &access, true) != NULL, overlaps);
         if (dense) assert_false(overlaps); /* padded layouts all pass */
         if (!overlaps) assert_false(meets(&nest, &access));
         accepted += !overlaps;
