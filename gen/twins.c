@@ -58,6 +58,7 @@ static void put_access(Twin *t, uint32_t id) {
     const bool slot = t->step->part != IR_NONE && buf->kind == BUF_WORKSPACE;
     put(t, number(t->job, &t->bufs, access->buf));
     put(t, (int64_t)form->kind << 16 | form->constant << 9 | form->index64 << 8 | form->empty);
+    put(t, form->apart);
     put_size(t, access->offset);
     for (uint32_t a = 0; a < t->nest->axis_count; a++) put_size(t, access->stride[a]);
     put(t, access->index);
@@ -65,7 +66,7 @@ static void put_access(Twin *t, uint32_t id) {
     if (access->index != IR_NONE) put_size(t, access->index_extent);
     put(t, slot ? buf->rank : 0);
     for (uint32_t d = 0; d < buf->rank; d++) /* the others are not in the text: strides tell the layout */
-        if ((slot && d > 0) || form->empty >> d & 1) put_size(t, buf->extent[d]);
+        if ((slot && d > 0) || (form->empty | form->apart) >> d & 1) put_size(t, buf->extent[d]);
 }
 
 /* Of what the accesses use, in that order. An alias beyond it still takes away what a buffer alone has. */
