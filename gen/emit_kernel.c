@@ -91,14 +91,16 @@ static const char *constant_suffix(const Emitter *e, const Stmt *load) {
     return gen_is_constant(e, load->access) ? "_constant" : "";
 }
 
-/* `first`, where it is not NULL, and that these dims of a load's buffer are not empty; NULL: nothing to ask. */
+/* `first`, where it is not NULL, and that these dims of a load are not empty; NULL: nothing to ask. */
 static const char *sizes_condition(Emitter *e, const Stmt *load, uint8_t dims, const char *first) {
     const Buf *buf = buf_of(e, load);
     Text condition = ir_text(e->job);
     if (first) ir_text_put(&condition, first);
-    for (uint32_t d = 0; d < buf->rank; d++)
-        if (dims >> d & 1)
-            ir_text_format(&condition, "%s%s > 0", condition.count ? " && " : "", gen_size_text(e, buf->extent[d]));
+    for (uint32_t d = 0; d <= IR_MAX_RANK; d++) {
+        if (!(dims >> d & 1)) continue;
+        const Size extent = d < IR_MAX_RANK ? buf->extent[d] : e->nest->accesses.at[load->access].index_extent;
+        ir_text_format(&condition, "%s%s > 0", condition.count ? " && " : "", gen_size_text(e, extent));
+    }
     return condition.count ? ir_text_string(&condition) : NULL;
 }
 
@@ -145,8 +147,12 @@ static void fill_loads(Emitter *e, Text *out, int indent) {
 /* A loaded element: of a pack's lane, or gathered. */
 static const char *element_text(Emitter *e, uint32_t id) {
     const Stmt *load = stmt_at(e, id);
-    if (form_of(e, load)->kind == FORM_GATHER)
-        return ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, true));
+    if (form_of(e, load)->kind == FORM_GATHER) {
+        const char *there = sizes_condition(e, load, form_of(e, load)->apart | form_of(e, load)->empty, NULL),
+                   *read =
+                       ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, true));
+        return there ? ir_format(e->job, "%s ? %s : (%s)0", there, read, gen_compute_type(load->dtype)) : read;
+    }
     const char *lane = form_of(e, load)->kind == FORM_SAME ? "0" : "v";
     const char *chunk = is_late(e, id) ? "" : ir_format(e->job, "[%s]", gen_chunk_index(e));
     return ir_format(e->job, "ng_get(%s%s, %s)", gen_place_name(e, 'r', id), chunk, lane);

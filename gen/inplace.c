@@ -1,5 +1,6 @@
-/* What the Graph shows of in-place outputs: no two overlap, and every read of the input has the store's index map or
- * lies in a slice disjoint from it. Left alone: the order of loads and stores within kernels, which is V8's. */
+/* What the Graph shows of in-place outputs: no two overlap, and every read of the input that an output needs has the
+ * store's index map or lies in a slice disjoint from it. Left alone: the order of loads and stores within kernels,
+ * which is V8's. */
 #include "gen/front.h"
 
 static bool is_whole(const Front *front, const Tensor *input, const Item *items, uint32_t count) {
@@ -60,14 +61,14 @@ static void check_index(Front *front, const Tensor *output, const Value *index, 
                 "a read takes other elements than the store's, which may be stored already");
 }
 
-static void check_reads(Front *front, const Tensor *output, uint32_t id, bool reshaped) {
+static void check_reads(Front *front, const bool *live, const Tensor *output, uint32_t id, bool reshaped) {
     const Graph *graph = front->graph;
     const Tensor *input = &graph->inputs.at[output->inplace];
     for (uint32_t i = id + 1; i < graph->values.count; i++) {
         const Value *value = &graph->values.at[i];
-        if (!ir_value_uses(value, id)) continue;
+        if (!live[i] || !ir_value_uses(value, id)) continue;
         if (value->op == OP_RESHAPE)
-            check_reads(front, output, i, true);
+            check_reads(front, live, output, i, true);
         else if (value->op == OP_INDEX && value->arg[0] == id)
             check_index(front, output, value, reshaped);
         else if (!is_whole(front, input, output->inplace_items, output->inplace_item_count))
@@ -85,14 +86,24 @@ static void check_pair(Front *front, const Tensor *a, const Tensor *b) {
     ir_note(front->job, a->place, "the other output");
 }
 
+/* Values that an output needs: of the others nothing is read. */
+static bool *find_live(Job *job, const Graph *graph) {
+    bool *live = IR_NEW_ARRAY(job, bool, graph->values.count + (size_t)1);
+    for (uint32_t i = 0; i < graph->outputs.count; i++) live[graph->outputs.at[i].value] = true;
+    for (uint32_t i = graph->values.count; i-- > 0;)
+        if (live[i]) ir_value_mark_args(&graph->values.at[i], live);
+    return live;
+}
+
 void gen_check_inplace(Front *front) {
     const Graph *graph = front->graph;
+    const bool *live = find_live(front->job, graph);
     for (uint32_t i = 0; i < graph->outputs.count; i++) {
         if (graph->outputs.at[i].inplace == IR_NONE) continue;
         for (uint32_t k = 0; k < i; k++)
             if (graph->outputs.at[k].inplace != IR_NONE)
                 check_pair(front, &graph->outputs.at[k], &graph->outputs.at[i]);
-        check_reads(front, &graph->outputs.at[i], graph->outputs.at[i].inplace, false);
+        check_reads(front, live, &graph->outputs.at[i], graph->outputs.at[i].inplace, false);
         for (uint32_t k = 0; k < graph->outputs.count; k++) /* an output that copies the input reads it */
             if (graph->outputs.at[k].value == graph->outputs.at[i].inplace && graph->outputs.at[i].inplace_items &&
                 !is_whole(front, &graph->inputs.at[graph->outputs.at[i].inplace], graph->outputs.at[i].inplace_items,

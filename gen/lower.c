@@ -9,7 +9,8 @@
  *
  * A reshape between the root and a load can ask for an axis to be split; the nest is then built anew with the finer
  * axes, until no more splits are asked for (gen/index_map.h). Where no split helps a nest of its own stores the value
- * first, and the lowering begins anew with that. */
+ * first, and the lowering begins anew with that; so it does with a nest of its own for a carried output in place, where
+ * what it overwrites has still to be read. */
 #include "gen/lower_build.h"
 #include "gen/nests.h"
 
@@ -154,7 +155,7 @@ static void store_carried(Builder *build, bool in_place) {
             store(build, id, stmt, own->tmp, map, stride, (Place){0});
         }
         for (uint32_t o = 0; o < lower->graph->outputs.count; o++) {
-            if (lower->graph->outputs.at[o].value != id) continue;
+            if (lower->graph->outputs.at[o].value != id || lower->waiting[o]) continue;
             uint32_t stmt = gen_demand(build, id, map);
             if (build->given_up) return;
             if ((lower->graph->outputs.at[o].inplace != IR_NONE) == in_place) store_output(build, o, stmt, map);
@@ -245,7 +246,8 @@ static void lower_output(Lower *lower, uint32_t output) {
         }
         emit(lower, i);
     }
-    if (lower->values[id].carrier == IR_NONE && lower->must_store == IR_NONE) build_nest(lower, IR_NONE, id, output);
+    const bool own = lower->values[id].carrier == IR_NONE || lower->waiting[output];
+    if (own && lower->must_store == IR_NONE) build_nest(lower, IR_NONE, id, output);
 }
 
 static void report_stored(Lower *lower, Unit *unit, const bool *stored) {
@@ -263,10 +265,39 @@ static void report_stored(Lower *lower, Unit *unit, const bool *stored) {
     }
 }
 
-/* false: stored[id] has one more. */
-static bool try_lower(Job *job, Unit *unit, bool *stored) {
+static void report_waiting(Lower *lower, Unit *unit) {
+    for (uint32_t o = 0; o < lower->graph->outputs.count; o++) {
+        const Tensor *output = &lower->graph->outputs.at[o];
+        for (uint32_t n = 0; n < lower->prog->nests.count && lower->waiting[o]; n++) {
+            const char *nest = lower->prog->nests.at[n].name;
+            if (!gen_nest_store(&lower->prog->nests.at[n], lower->output_buf[o])) continue;
+            *IR_PUSH(lower->job, &unit->reports) =
+                (Report){.pass = "lower",
+                         .nests = nest,
+                         .text = ir_format(lower->job, "%s stores %s in place, after other kernels read %s", nest,
+                                           output->name, lower->graph->inputs.at[output->inplace].name)};
+        }
+    }
+}
+
+/* An output that waits is copied from a tmp of its value, or of what that is a view of. */
+static void store_waiting(Lower *lower) {
+    for (uint32_t o = 0; o < lower->graph->outputs.count; o++) {
+        uint32_t id = lower->graph->outputs.at[o].value;
+        while (gen_is_view(&lower->graph->values.at[id])) id = lower->graph->values.at[id].arg[0];
+        if (lower->waiting[o]) lower->values[id].materialised = true;
+    }
+}
+
+/* false: stored[id] or waiting[output] has one more. */
+static bool try_lower(Job *job, Unit *unit, bool *stored, bool *waiting) {
     const Graph *graph = unit->graph;
-    Lower lower = {.job = job, .graph = graph, .prog = ir_prog_create(job, graph->name), .must_store = IR_NONE};
+    Lower lower = {.job = job,
+                   .graph = graph,
+                   .prog = ir_prog_create(job, graph->name),
+                   .must_store = IR_NONE,
+                   .waiting = waiting,
+                   .must_wait = IR_NONE};
     lower.fixed = ir_graph_fixed(job, graph);
     uint32_t *prog_dim = IR_NEW_ARRAY(job, uint32_t, graph->dims.count + 1);
     for (uint32_t i = 0; i < graph->dims.count; i++) {
@@ -278,6 +309,7 @@ static bool try_lower(Job *job, Unit *unit, bool *stored) {
     lower.prog_dim = prog_dim;
     lower.emitted = IR_NEW_ARRAY(job, bool, graph->values.count + 1);
     gen_carry(&lower);
+    store_waiting(&lower);
     gen_lower_long(&lower, &unit->options);
     for (uint32_t id = 0; id < graph->values.count; id++) lower.values[id].stored |= stored[id];
     gen_lower_bufs(&lower);
@@ -287,8 +319,13 @@ static bool try_lower(Job *job, Unit *unit, bool *stored) {
         return false;
     }
     gen_lower_order(&lower);
+    if (lower.must_wait != IR_NONE) {
+        waiting[lower.must_wait] = true;
+        return false;
+    }
     for (uint32_t i = 0; i < lower.prog->nests.count; i++) lower.prog->nests.at[i].name = ir_format(job, "n%u", i);
     report_stored(&lower, unit, stored);
+    report_waiting(&lower, unit);
     gen_tidy(job, lower.prog);
     unit->prog = lower.prog;
     return true;
@@ -296,5 +333,6 @@ static bool try_lower(Job *job, Unit *unit, bool *stored) {
 
 void gen_lower(Job *job, Unit *unit) {
     bool *stored = IR_NEW_ARRAY(job, bool, unit->graph->values.count + (size_t)1);
-    while (!try_lower(job, unit, stored)) continue;
+    bool *waiting = IR_NEW_ARRAY(job, bool, unit->graph->outputs.count + (size_t)1);
+    while (!try_lower(job, unit, stored, waiting)) continue;
 }

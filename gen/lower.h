@@ -36,6 +36,8 @@ typedef struct Lower {
     IR_LIST(Slot) slots; /* slices only */
     bool *emitted;       /* of graph->values: its nest is there: a reduction's or a stored value's */
     uint32_t must_store; /* a value that is read in an order in which it cannot be computed; IR_NONE: none was met */
+    const bool *waiting; /* of graph->outputs: in place, carried, and yet stored by a nest of its own */
+    uint32_t must_wait;  /* an output whose store has to come later than the nest that carries it; IR_NONE: none */
 } Lower;
 
 /* A polynomial over the Graph's dims, fixed ones folded, over those of Prog. */
@@ -53,7 +55,8 @@ void gen_lower_bufs(Lower *lower);
 /* The buf to load an input through, and the elements to take off the address; items: those of an index right on it. */
 uint32_t gen_lower_input_buf(Lower *lower, uint32_t input, const Item *items, uint32_t item_count, Place place,
                              Poly *base);
-/* Moves nests that read aliased memory before the nest that overwrites it; refuses the graph where that cannot be. */
+/* Moves nests that read aliased memory before the nest that overwrites it. Where that cannot be it sets must_wait, or
+ * refuses the graph. */
 void gen_lower_order(Lower *lower);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * An output in place of a whole input names its buf in may_alias; one in place of a slice gives the slice a buf of its
  * own, which loads of just that slice use too. Other loads of the input must lie in slices that the Graph proves
- * disjoint. Nests that read memory which a later output overwrites come first; where a read can only come after the
- * store, or has another map in the same nest, the graph is refused and the read named. */
+ * disjoint. Nests that read memory which a later output overwrites come first. Where a read can only come after the
+ * store, or has another map in the same nest, a store that a reduction's nest carries gets a nest of its own; else the
+ * graph is refused and the read named. */
 #include "gen/lower.h"
 #include "gen/nests.h"
 
@@ -122,6 +123,14 @@ uint32_t gen_lower_input_buf(Lower *lower, uint32_t input, const Item *items, ui
     return lower->input_buf[input];
 }
 
+/* Whether an output in place that a reduction's nest stores can be left to a nest after it. */
+static bool can_wait(const Lower *lower, const Nest *nest, uint32_t buf) {
+    const Buf *out = &lower->prog->bufs.at[buf];
+    if (out->may_alias == IR_NONE || !gen_nest_stores(nest, buf)) return false;
+    const uint32_t value = lower->graph->outputs.at[out->tensor].value;
+    return lower->values[value].carrier != IR_NONE && !lower->waiting[out->tensor];
+}
+
 /* In the nest that overwrites it, the aliased buffer is read by the store's map alone. */
 static void check_own_nest(Lower *lower, const Nest *nest, uint32_t out, uint32_t alias) {
     const Stmt *out_store = gen_nest_store(nest, out);
@@ -133,10 +142,12 @@ static void check_own_nest(Lower *lower, const Nest *nest, uint32_t out, uint32_
         Access load = nest->accesses.at[stmt->access];
         if (load.buf != alias) continue;
         load.buf = out;
-        if (!gen_same_access(nest, &load, store))
+        if (gen_same_access(nest, &load, store)) continue;
+        if (!can_wait(lower, nest, out))
             ir_stop_at(lower->job, STATUS_REJECTED, stmt->place,
                        "this reads elements of '%s' that output '%s' may have overwritten in place already",
                        lower->prog->bufs.at[alias].name, lower->prog->bufs.at[out].name);
+        lower->must_wait = lower->prog->bufs.at[out].tensor;
     }
 }
 
@@ -171,6 +182,18 @@ static bool join_waiting(Lower *lower, const bool *after) {
             return true;
         }
     }
+    return false;
+}
+
+/* Of nests that wait for one another: an output that one of them need not store itself. */
+static bool part_store(Lower *lower, const bool *after) {
+    const Prog *prog = lower->prog;
+    for (uint32_t n = 0; n < prog->nests.count; n++)
+        for (uint32_t b = 0; b < prog->bufs.count && after[n * prog->nests.count + n]; b++) {
+            if (!can_wait(lower, &prog->nests.at[n], b)) continue;
+            lower->must_wait = prog->bufs.at[b].tensor;
+            return true;
+        }
     return false;
 }
 
@@ -240,7 +263,10 @@ void gen_lower_order(Lower *lower) {
     if (!aliased) return;
     const bool *after = find_waits(lower);
     while (is_circular(after, prog->nests.count)) {
-        if (!join_waiting(lower, after)) refuse_order(lower, after);
+        if (!join_waiting(lower, after)) {
+            if (part_store(lower, after)) return;
+            refuse_order(lower, after);
+        }
         after = find_waits(lower);
     }
     for (uint32_t i = 0; i < prog->bufs.count; i++)

@@ -89,6 +89,8 @@ typedef struct Form {
     uint8_t apart; /* read in a loop: dims that may have none although the loop runs, since no axis runs along them */
 } Form;
 
+#define GEN_PICKED ((uint8_t)(1 << IR_MAX_RANK)) /* in both: the dim that a computed index picks along */
+
 typedef struct Variant {
     const char *kernel; /* the function's name in the text: unique in the unit, but for steps of one code */
     const char *label;  /* "aligned", "any" */

@@ -97,8 +97,29 @@ static uint8_t may_be_apart(const Planner *p, const Buf *buf) {
     return mask;
 }
 
+/* Whether a size is 0 for some dims, none of which is negative. */
+static bool may_be_zero(const Planner *p, Size size) {
+    const Poly poly = ir_size_poly(p->job, p->prog, size);
+    bool more = false;
+    for (uint32_t t = 0; t < poly.count; t++) {
+        if (poly.terms[t].coefficient < 0) return true;
+        more = more || poly.terms[t].symbol[0] == IR_NO_SYMBOL;
+    }
+    return !more;
+}
+
+/* An index that no input decides may stand for an element of a dim that has none, as in the gradient of an empty
+ * slice: then nothing is loaded. One that an input gives is the caller's to get right. */
+static uint8_t may_be_unpicked(const Planner *p, const Access *access) {
+    if (access->index == IR_NONE || !may_be_zero(p, access->index_extent)) return 0;
+    if (ir_size_is(access->index_extent, -1)) return 0; /* a dump without it */
+    return ir_stmt_is_computed(p->job, p->prog, p->step->nest, access->index) ? GEN_PICKED : 0;
+}
+
 static Form form_of(const Planner *p, const Access *access) {
     Form form = {FORM_ROW, !may_be_written(p, access->buf), needs_index64(p, access), 0, 0};
+    const bool in_loop = (ir_access_domain(p->nest, access) & p->step->looped) != 0;
+    *(in_loop ? &form.apart : &form.empty) = may_be_unpicked(p, access);
     uint32_t own = p->inner | p->step->looped; /* axes along which lanes or turns may have indices of their own */
     if (access->index != IR_NONE && p->nest->stmts.at[access->index].domain & own) {
         form.kind = FORM_GATHER;
@@ -107,11 +128,10 @@ static Form form_of(const Planner *p, const Access *access) {
     bool varies = false;
     for (uint32_t a = 0; a < p->nest->axis_count; a++)
         if (p->inner >> a & 1 && !ir_size_is(access->stride[a], 0)) varies = true;
-    bool in_loop = (ir_access_domain(p->nest, access) & p->step->looped) != 0;
     if (in_loop)
-        form.apart = may_be_apart(p, &p->prog->bufs.at[access->buf]);
+        form.apart |= may_be_apart(p, &p->prog->bufs.at[access->buf]);
     else
-        form.empty = may_be_empty(p, &p->prog->bufs.at[access->buf]);
+        form.empty |= may_be_empty(p, &p->prog->bufs.at[access->buf]);
     if (!varies) {
         if (in_loop) form.kind = FORM_SAME; /* column: of a row */
         return form;

@@ -254,6 +254,10 @@ static void eval_index(Evaluator *eval, const Value *value, Node *node) {
             gather.index = index->lane;
             gather.stride = strides[d];
             gather.extent = arg->extent[d];
+            if (!gather.extent && ir_value_is_computed(eval->job, eval->graph, item->index)) {
+                fill(node->lane, node->count, 0, 0);
+                return;
+            }
             gather.dim = d;
             gather.index_id = item->index;
         } else {

@@ -100,6 +100,7 @@ typedef struct Touch { /* a strip of a load or a store */
     uint8_t *written; /* NULL: holds what the caller put there */
     Lane lane, index;
     int64_t index_stride, index_extent;
+    bool absent;    /* picks from an empty dim by a computed index: nothing is loaded */
     ElementOp cast; /* stores */
 } Touch;
 
@@ -132,6 +133,15 @@ static void load_run(const Touch *touch, Lane out, int64_t position, int64_t ste
     ir_lane_copy(buf_lane(touch->buf, position, step), out, count);
 }
 
+static void put_zero(Lane out) {
+    if (out.number)
+        *out.number = 0;
+    else
+        *out.integer = 0;
+    if (out.low) *out.low = 0;
+    *out.bound = 0;
+}
+
 static void load_strip(void *state, const int64_t *position, const int64_t *step, int64_t count) {
     const Touch *touch = state;
     Lane out = ir_lane_at(touch->lane, position[0], step[0]);
@@ -142,6 +152,10 @@ static void load_strip(void *state, const int64_t *position, const int64_t *step
     Lane index = ir_lane_at(touch->index, position[2], step[2]);
     for (int64_t i = 0; i < count; i++) {
         int64_t picked = index.integer[i * index.step];
+        if (touch->absent) {
+            put_zero(ir_lane_at(out, i * out.step, 0));
+            continue;
+        }
         if (touch->index_extent >= 0 && (picked < 0 || picked >= touch->index_extent))
             ir_stop_at(touch->run->job, STATUS_USAGE, touch->stmt->place, "the index %lld is outside its dim of %lld",
                        (long long)picked, (long long)touch->index_extent);
@@ -196,6 +210,9 @@ static void eval_load(Runner *run, const Stmt *stmt, State *state) {
         touch.index = run->states[access->index].lane;
         touch.index_stride = size_value(run, access->index_stride);
         touch.index_extent = size_value(run, access->index_extent);
+        touch.absent =
+            !touch.index_extent &&
+            ir_stmt_is_computed(run->job, run->prog, (uint32_t)(run->nest - run->prog->nests.at), access->index);
         add_lane(run, &walk, stmt->domain, run->states[access->index].stride, 0);
     }
     ir_walk(&walk, load_strip, &touch);

@@ -162,7 +162,9 @@ Value ir_value_mapped(Job *job, const Value *value, const uint32_t *map);
 uint32_t ir_value_operand_count(const Value *value);
 uint32_t ir_value_operand(const Value *value, uint32_t index);
 bool ir_value_uses(const Value *value, uint32_t id);
-uint32_t ir_gather_index(const Value *value);          /* the value that an OP_INDEX picks by; IR_NONE: there is none */
+uint32_t ir_gather_index(const Value *value); /* the value that an OP_INDEX picks by; IR_NONE: there is none */
+/* Whether a value is made of dims and arange alone. As an index along a dim that is empty at launch it picks 0. */
+bool ir_value_is_computed(Job *job, const Graph *graph, uint32_t id);
 bool ir_item_takes_all(const Item *item, Poly extent); /* the whole of a dim, as `:` */
 /* Sets marks[id] for each of them. */
 void ir_value_mark_args(const Value *value, bool *marks);

@@ -1,6 +1,6 @@
 /* Which values index what. In: a graph and its dims. Out: for each value how many elements there are to pick from where
  * its own are the indices, as ids in table[ids]. An index that arithmetic makes says nothing of what it was made from.
- */
+ * And which values no input decides. */
 #include "ir/graph.h"
 
 /* The first integer that an index of this dtype never is. */
@@ -57,4 +57,18 @@ void ir_graph_index_limits(const Graph *graph, const int64_t *dims, int64_t *lim
             if ((passed_on(value) >> a & 1) && ir_dtype(graph->values.at[value->arg[a]].dtype)->kind != KIND_FLOAT)
                 lower(&limits[value->arg[a]], limits[v]);
     }
+}
+
+bool ir_value_is_computed(Job *job, const Graph *graph, uint32_t id) {
+    const Mark mark = ir_mark(job);
+    bool *behind = IR_NEW_ARRAY(job, bool, id + (size_t)1), computed = true;
+    behind[id] = true;
+    for (uint32_t v = id + 1; v-- > 0 && computed;) {
+        if (!behind[v]) continue;
+        const Value *value = &graph->values.at[v];
+        computed = value->op != OP_INPUT && value->op != OP_SCALAR;
+        ir_value_mark_args(value, behind);
+    }
+    ir_reset(job, mark);
+    return computed;
 }

@@ -243,3 +243,32 @@ void ir_nest_sweep(Job *job, Nest *nest) {
         if (access->index != IR_NONE) access->index = stmt_id[access->index];
     }
 }
+
+/* Marks what these statements of a nest are made of; false: an input. bufs: stored by earlier nests. */
+static bool mark_computed(const Prog *prog, const Nest *nest, bool *behind, bool *bufs) {
+    for (uint32_t i = nest->stmts.count; i-- > 0;) {
+        const Stmt *stmt = &nest->stmts.at[i];
+        const Access *access = has_access(stmt) ? &nest->accesses.at[stmt->access] : NULL;
+        if (stmt->op != OP_LOAD && access && bufs[access->buf]) behind[i] = true;
+        if (!behind[i]) continue;
+        for (uint32_t k = 0; k < stmt->arg_count; k++) behind[stmt->arg[k]] = true;
+        if (stmt->op != OP_LOAD || !access) continue;
+        const BufKind kind = prog->bufs.at[access->buf].kind;
+        if (kind != BUF_TMP && kind != BUF_WORKSPACE) return false;
+        bufs[access->buf] = true;
+        if (access->index != IR_NONE) behind[access->index] = true;
+    }
+    return true;
+}
+
+bool ir_stmt_is_computed(Job *job, const Prog *prog, uint32_t nest, uint32_t stmt) {
+    const Mark mark = ir_mark(job);
+    bool *bufs = IR_NEW_ARRAY(job, bool, prog->bufs.count + (size_t)1), computed = true;
+    for (uint32_t n = nest + 1; n-- > 0 && computed;) {
+        bool *behind = IR_NEW_ARRAY(job, bool, prog->nests.at[n].stmts.count + (size_t)1);
+        if (n == nest) behind[stmt] = true;
+        computed = mark_computed(prog, &prog->nests.at[n], behind, bufs);
+    }
+    ir_reset(job, mark);
+    return computed;
+}

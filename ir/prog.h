@@ -112,6 +112,9 @@ void ir_size_print(Text *text, const Prog *prog, Size size);
  * or a store from its access. */
 uint32_t ir_nest_add(Job *job, Nest *nest, const Stmt *stmt);
 uint32_t ir_nest_add_access(Job *job, Nest *nest, const Access *access);
+/* Whether a statement of nests.at[nest] is made of sizes and iotas alone, in earlier nests too. As an index along a dim
+ * that is empty it picks 0. */
+bool ir_stmt_is_computed(Job *job, const Prog *prog, uint32_t nest, uint32_t stmt);
 /* V2's domain of an access. */
 uint32_t ir_access_domain(const Nest *nest, const Access *access);
 uint32_t ir_nest_axis(const Nest *nest, char id); /* its index, or IR_NONE */

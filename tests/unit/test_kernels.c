@@ -113,6 +113,27 @@ static const Case cases[] = {
      "nodes: {m: 'mean(x * r, dim=-1, keepdim=True)', y: x + m, z: 'r * amax(m * x, dim=-1, keepdim=True)'}\n"
      "outputs: {y: {dtype: f32, inplace: x}, z: {dtype: f32, inplace: r}}",
      NULL, 1, 0, ROWS},
+    /* in place, after other kernels have read */
+    {"sum_waits",
+     "{M: any, N: 8}\ninputs: {x: 'f32[M, N]', y: 'f32[M]'}\n"
+     "nodes: {a: 'amax(x, dim=-1)', b: 'x * y[:, None] - a[:, None]', c: y + a}\n"
+     "outputs: {b: {dtype: f32, inplace: x}, c: {dtype: f32, inplace: y}}",
+     NULL, 2, 1, ROWS},
+    {"sum_waits_for_its_own_kernel",
+     "{M: any}\ninputs: {x: 'f32[M, M]', y: 'f32[M]'}\nnodes: {a: 'amax(x + y, dim=-1)', c: y + a}\n"
+     "outputs: {c: {dtype: f32, inplace: y}}",
+     NULL,
+     2,
+     1,
+     {{1}, {3}, {37}, {-1}}},
+    {"view_of_a_sum_waits",
+     "{M: any, N: 8}\ninputs: {x: 'f32[M, N]', y: 'f32[M, 1]'}\n"
+     "nodes: {c: 'sum(x * y, -1)[:, None]', z: x * c - y}\noutputs: {z: f32, c: {dtype: f32, inplace: y}}",
+     NULL, 2, 1, ROWS},
+    {"read_of_nobody",
+     "{M: any, N: 8}\ninputs: {x: 'f32[M, N]'}\nnodes: {unused: 'x[0]', y: x + 1, also: 'unused * 2'}\n"
+     "outputs: {y: {dtype: f32, inplace: x}}",
+     NULL, 1, 0, ROWS},
     {"read_before_overwritten",
      "{M: any, N: 41}\ninputs: {x: 'f32[M, N]', r: 'f32[M, N]'}\n"
      "nodes: {h: x + r, m: 'amax(h, dim=0)', y: h - m}\noutputs: {h: {dtype: f32, inplace: r}, y: f32}",
