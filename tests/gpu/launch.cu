@@ -1,12 +1,10 @@
-// Launchers whose kernels ask for more than pointers and sizes: scalars of narrow dtypes, which a caller gives as any
-// number, and more shared memory than a launch has without asking. run.sh writes both files.
+// A launcher's scalars of narrow dtypes, which a caller gives as any number. run.sh writes narrow_scalars.cu.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "narrow_scalars.cu"
-#include "shared.cu"
 
 static int failed;
 
@@ -57,25 +55,7 @@ static void narrow() {
     says("narrow scalars as written out", error, worst, 1e-5);
 }
 
-static void shared() { // y: the sum of the variances of x * 2.5, x * 3.5, ...
-    const int64_t rows = 3, columns = 5000;
-    std::vector<double> x(rows * columns), y(rows);
-    for (size_t i = 0; i < x.size(); i++) x[i] = double(i * 7919 % 1000) / 500 - 1;
-    double *in = on_device(x), *out = on_device(y), worst = 0;
-    int error = shared_launch(in, out, rows, columns, nullptr, 0, nullptr);
-    if (!error) error = cudaMemcpy(y.data(), out, rows * sizeof(double), cudaMemcpyDeviceToHost);
-    for (int64_t r = 0; r < rows; r++) {
-        double mean = 0, squares = 0, factors = 0;
-        for (int64_t c = 0; c < columns; c++) mean += x[r * columns + c] / columns;
-        for (int64_t c = 0; c < columns; c++) squares += std::pow(x[r * columns + c] - mean, 2);
-        for (int i = 0; i < 45; i++) factors += (i + 2.5) * (i + 2.5);
-        worst = std::fmax(worst, std::fabs(y[r] / (squares / (columns - 1) * factors) - 1));
-    }
-    says("57600 bytes of shared memory", error, worst, 1e-12);
-}
-
 int main() {
     narrow();
-    shared();
     return failed != 0;
 }

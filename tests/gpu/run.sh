@@ -62,20 +62,9 @@ launcher() {
     try launcher_gen "$here/normgen" gen examples/rms_norm.yaml -D N=1024 -D E=f32 -o "$out/rms_norm.cu"
     try launcher_nvcc nvcc -fmad=false -arch=native -I"$out" examples/launch.cu -o "$here/launch"
     try launcher "$here/launch"
-    { # one kernel of many sums
-        echo "graph: shared"
-        echo "dims: {M: any, N: any}"
-        echo "inputs: {x: 'f64[M, N]'}"
-        echo "nodes:"
-        seq 2 46 | sed 's/.*/  s&: var(x * &.5, dim=1)/'
-        echo "  y: $(seq -s ' + s' 2 46 | sed 's/^/s/')"
-        echo "outputs: {y: f64}"
-    } >"$out/shared.yaml"
-    try launcher_gen_shared "$here/normgen" gen "$out/shared.yaml" --set=pair=on --set=row_threads=1024 \
-        --set=cut_statements=4000 --set=fuse_statements=4000 -o "$out/shared.cu"
     try launcher_gen_scalars "$here/normgen" gen tests/kernels/narrow_scalars.yaml -o "$out/narrow_scalars.cu"
-    try launcher_nvcc_asks nvcc -fmad=false -arch=native -I"$out" tests/gpu/launch.cu -o "$here/launch_asks"
-    try launcher_asks "$here/launch_asks"
+    try launcher_nvcc_scalars nvcc -fmad=false -arch=native -I"$out" tests/gpu/launch.cu -o "$here/launch_scalars"
+    try launcher_scalars "$here/launch_scalars"
 }
 
 part() {
