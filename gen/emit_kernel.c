@@ -276,8 +276,16 @@ const char *gen_row_condition(Emitter *e, const Stmt *load) {
     return sizes_condition(e, load, form_of(e, load)->empty, strategy(e) == STRATEGY_POINTWISE ? NULL : "live");
 }
 
+/* A caller of the launcher may give any number that the parameter's type has: a narrower scalar is one after rounding.
+ */
+static const char *scalar_text(Emitter *e, const Stmt *load) {
+    const DType dtype = buf_of(e, load)->dtype;
+    const char *param = gen_param_name(e, e->nest->accesses.at[load->access].buf);
+    return dtype == ir_compute_dtype(dtype) ? param : ir_format(e->job, "ng_cast_%s(%s)", ir_dtype(dtype)->name, param);
+}
+
 const char *gen_row_load_text(Emitter *e, const Stmt *load) {
-    if (buf_of(e, load)->kind == BUF_SCALAR) return gen_param_name(e, e->nest->accesses.at[load->access].buf);
+    if (buf_of(e, load)->kind == BUF_SCALAR) return scalar_text(e, load);
     const char *condition = gen_row_condition(e, load),
                *read =
                    ir_format(e->job, "ng_read%s(%s)", constant_suffix(e, load), gen_address(e, load->access, false));

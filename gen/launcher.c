@@ -1,5 +1,6 @@
 /* In: the plan. Out: the launcher at the end of a .cu file, seen by nvcc alone, and its header. It evaluates the plan's
  * sizes, guards and grids as the library does. Arguments: inputs, outputs, any dims, scalars, each in file order. */
+#include "gen/breakpoints.h"
 #include "gen/emit.h"
 #include "gen/workspace.h"
 
@@ -264,6 +265,17 @@ static void put_guards(Job *job, const Unit *unit, const Step *step, const Varia
     }
 }
 
+/* More shared memory than a launch has without asking; asked of the device at hand at each launch, which costs little.
+ */
+static void put_shared(const Step *step, Text *out) {
+    for (uint32_t v = 0; step->shared_bytes > GEN_SHARED && v < step->variant_count; v++)
+        ir_text_format(out,
+                       "            if (const cudaError_t error = cudaFuncSetAttribute(\n"
+                       "                    %s, cudaFuncAttributeMaxDynamicSharedMemorySize, %u))\n"
+                       "                return error;\n",
+                       step->variants[v].kernel, step->shared_bytes);
+}
+
 static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
     ir_text_format(out, "    {  // %s\n", unit->prog->nests.at[step->nest].name);
     const char *units = poly_c(job, unit->prog, step->units);
@@ -284,6 +296,7 @@ static void put_step(Job *job, const Unit *unit, const Step *step, Text *out) {
                        *parts ? "(" : "", each, each, *parts ? ir_format(job, ")%s", parts) : "");
     ir_text_put(out, "        if (blocks < 0 || blocks > 2147483647) return cudaErrorInvalidConfiguration;\n");
     ir_text_put(out, "        if (blocks > 0) {\n");
+    put_shared(step, out);
     for (uint32_t v = 0; v < step->variant_count; v++) {
         const Variant *variant = &step->variants[v];
         ir_text_put(out, v ? "            else" : "            ");

@@ -238,8 +238,22 @@ static uint32_t count_slots(const Step *step, const Stmt *stmt, Crossing crossin
     return tile->row_threads > 32 ? (uint32_t)(tile->threads / 32 * (stream ? 2 : 1)) : 0;
 }
 
+/* Fewer threads a row take less: what was forced of them bears the blame, else what let so many sums be one kernel's.
+ */
+_Noreturn static void refuse_shared(Planner *p, uint64_t bytes, const Target *target) {
+    static const KnobId blamed[] = {KNOB_ROW_THREADS, KNOB_ROWS, KNOB_FUSE_STATEMENTS, KNOB_CUT_STATEMENTS};
+    const char *why = ir_format(p->job, "its sums take %llu bytes of shared memory; a CTA of sm_%d has at most %d",
+                                (unsigned long long)bytes, target->arch, target->shared_per_cta);
+    for (uint32_t i = 0; i < sizeof blamed / sizeof *blamed; i++)
+        if (gen_forced_int(p, blamed[i])) gen_refuse_knob(p, blamed[i], gen_forced_int(p, blamed[i]), why);
+    ir_stop_at(p->job, STATUS_NOT_COMPILED, (Place){0, 0}, "kernel %s: %s; --set row_threads=32 makes it less",
+               p->nest->name, why);
+}
+
 static void plan_shared(Planner *p) {
+    const Target *target = p->unit->options.target ? p->unit->options.target : gen_target(90);
     Step *step = p->step;
+    uint64_t total = 0;
     IR_LIST(Slice) slices = {0};
     for (uint32_t i = 0; i < p->nest->stmts.count; i++) {
         const Stmt *stmt = &p->nest->stmts.at[i];
@@ -249,7 +263,9 @@ static void plan_shared(Planner *p) {
             slots * (uint32_t)gen_accumulator_words(stmt->reduction) * ir_dtype(ir_compute_dtype(stmt->dtype))->bytes;
         *IR_PUSH(p->job, &slices) = (Slice){ir_format(p->job, "slots%u", i), step->shared_bytes, bytes};
         step->shared_bytes += (bytes + 15) / 16 * 16;
+        total += (bytes + 15) / 16 * 16;
     }
+    if (total > (uint64_t)target->shared_per_cta) refuse_shared(p, total, target);
     step->slices = slices.at;
     step->slice_count = slices.count;
 }

@@ -62,6 +62,9 @@ launcher() {
     try launcher_gen "$here/normgen" gen examples/rms_norm.yaml -D N=1024 -D E=f32 -o "$out/rms_norm.cu"
     try launcher_nvcc nvcc -fmad=false -arch=native -I"$out" examples/launch.cu -o "$here/launch"
     try launcher "$here/launch"
+    try launcher_gen_scalars "$here/normgen" gen tests/kernels/narrow_scalars.yaml -o "$out/narrow_scalars.cu"
+    try launcher_nvcc_scalars nvcc -fmad=false -arch=native -I"$out" tests/gpu/launch.cu -o "$here/launch_scalars"
+    try launcher_scalars "$here/launch_scalars"
 }
 
 part() {

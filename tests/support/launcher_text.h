@@ -4,8 +4,12 @@
 #define TESTS_LAUNCHER_TEXT_H
 
 #include "gen/gen.h"
+#include "runtime/normgen.h"
 
-enum { LAUNCHER_PARAMS = 24 };
+enum {
+    LAUNCHER_PARAMS = 24,
+    LAUNCHER_SHARED = 65536, /* bytes that a CTA of the GPU has: 48 KB of them without asking */
+};
 
 typedef struct LauncherCall {
     const char *kernel;
@@ -24,9 +28,9 @@ typedef struct Launchers {
 /* One library of all; stops the test where it does not compile. The GPU that they ask has that many SMs. */
 Launchers launchers_open(Job *job, const Unit *units, uint32_t count, int sms);
 void launchers_close(Launchers *launchers);
-/* NAME_workspace_bytes and NAME_launch of unit `index`; the graph's scalars are f32. */
+/* NAME_workspace_bytes and NAME_launch of unit `index`. */
 size_t launcher_workspace(const Launchers *launchers, uint32_t index, const int64_t *dims);
 int launcher_launch(const Launchers *launchers, uint32_t index, void *const *tensors, const int64_t *dims,
-                    const float *scalars, void *workspace, size_t workspace_bytes);
+                    const ng_scalar *scalars, void *workspace, size_t workspace_bytes);
 
 #endif

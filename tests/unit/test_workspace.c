@@ -295,12 +295,11 @@ static uint32_t compare_launches(Job *job, const Launchers *launchers, uint32_t 
     for (uint32_t t = 0; t < program->tensor_count; t++)
         tensors[t] = (void *)(uintptr_t)((uint64_t)(t + 1) << 40 | t % 2 << 3);
     void *workspace = (void *)(uintptr_t)((uint64_t)1 << 44);
-    const float eps = 0.25f;
-    const ng_scalar scalar = {.f32 = eps};
+    const ng_scalar eps = {.f32 = 0.25f};
     const ng_args args = {.size = sizeof args,
                           .tensors = tensors,
                           .dims = dims,
-                          .scalars = &scalar,
+                          .scalars = &eps,
                           .workspace = workspace,
                           .workspace_bytes = bytes};
     Status status = rt_program_launch(program, &args, words, &why, NULL, NULL);
