@@ -47,35 +47,6 @@ static int64_t bytes_of(const Network *network, const Shape *shape, DType dtype)
     return elements_of(network, shape) * ir_dtype(dtype)->bytes;
 }
 
-/* An output stands for a value where it loses no more than what the value is made of has lost. */
-static const DType *find_coarsest(const Joint *joint) {
-    const Graph *graph = joint->graph;
-    DType *coarsest = IR_NEW_ARRAY(joint->job, DType, graph->values.count + 1);
-    for (uint32_t i = 0; i < graph->values.count; i++) {
-        const Value *value = &graph->values.at[i];
-        coarsest[i] = value->dtype;
-        for (uint32_t k = 0; k < ir_value_operand_count(value); k++) {
-            const uint32_t id = ir_value_operand(value, k);
-            const bool is_float = id != IR_NONE && ir_dtype(coarsest[id])->kind == KIND_FLOAT;
-            if (is_float && !ir_dtype_holds(coarsest[id], coarsest[i])) coarsest[i] = coarsest[id];
-        }
-    }
-    return coarsest;
-}
-
-uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
-    const Value *value = &joint->graph->values.at[id];
-    uint32_t best = IR_NONE;
-    for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
-        const Tensor *output = &joint->graph->outputs.at[i];
-        if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
-        if (!ir_dtype_holds(output->dtype, joint->exact[id] ? value->dtype : joint->coarsest[id])) continue;
-        if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
-            best = i;
-    }
-    return best;
-}
-
 uint32_t gen_grad_written_over(const Graph *from, uint32_t input) {
     for (uint32_t i = 0; i < from->outputs.count; i++)
         if (from->outputs.at[i].inplace == input) return i;
@@ -116,13 +87,6 @@ static int64_t cost_of(const Network *network, uint32_t id) {
 
 /* ---- what can be computed again ---- */
 
-static bool is_reduction(const Value *value) {
-    if (value->op == OP_REDUCE) return true;
-    for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
-        if (!strcmp(value->call->params[i], "dim")) return true;
-    return false;
-}
-
 /* Of what is there, the elements that a view takes can be read alone: what is read for the view, at most. */
 static int64_t cost_of_part(const Network *network, uint32_t id) {
     const Value *value = &network->graph->values.at[id];
@@ -145,32 +109,6 @@ static void add_operands(Network *network, uint32_t id) {
     }
 }
 
-/* x == amax(x): which elements are the largest is lost where one side is read as an output rounded it. */
-static bool finds_extreme(const Graph *graph, const Value *value) {
-    for (uint32_t i = 0; value->op == OP_EQ && i < 2; i++) {
-        const Value *operand = &graph->values.at[ir_graph_behind_views(graph, value->arg[i])];
-        if (operand->op != OP_REDUCE) continue;
-        if (operand->reduction == REDUCTION_MAX || operand->reduction == REDUCTION_MIN) return true;
-    }
-    return false;
-}
-
-/* An input, or its elements as they are but for signs. */
-static bool is_given(const Graph *graph, const Value *value) {
-    while (value->op == OP_INDEX || value->op == OP_RESHAPE || value->op == OP_CAST || value->op == OP_ABS ||
-           value->op == OP_NEG)
-        value = &graph->values.at[value->arg[0]];
-    return value->op == OP_INPUT;
-}
-
-/* Where a computed value is largest is stored as it was found: another kernel may round the value otherwise. */
-static bool is_found_once(const Graph *graph, const Value *value) {
-    if (!finds_extreme(graph, value)) return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (is_given(graph, &graph->values.at[value->arg[i]])) return false;
-    return true;
-}
-
 static void look_at_operands(Network *network, uint32_t id) {
     const Value *value = &network->graph->values.at[id];
     const bool input = value->op == OP_INPUT;
@@ -180,7 +118,7 @@ static void look_at_operands(Network *network, uint32_t id) {
         const uint32_t operand = ir_value_operand(value, i);
         if (operand == IR_NONE) continue;
         network->moved[id] |= network->moved[operand];
-        network->fragile[id] |= network->fragile[operand] && !is_reduction(value);
+        network->fragile[id] |= network->fragile[operand] && !gen_grad_is_reduction(value);
     }
 }
 
@@ -193,7 +131,7 @@ static void add_values(Network *network, const bool *sinks) {
         if (!network->moved[i]) continue;
         gen_flow_add_edge(&network->flow, in_of(i), out_of(i), cost_of(network, i));
         if (sinks[i]) gen_flow_add_edge(&network->flow, out_of(i), FLOW_SINK, FLOW_ENDLESS);
-        const bool once = is_reduction(value) || is_found_once(graph, value);
+        const bool once = gen_grad_is_reduction(value) || gen_grad_is_found_once(graph, value);
         if (value->op == OP_INPUT || (once && !network->again[i]))
             gen_flow_add_edge(&network->flow, FLOW_SOURCE, in_of(i), FLOW_ENDLESS);
         else
@@ -294,7 +232,7 @@ static void mark_everything(const Network *network) {
     for (uint32_t i = 0; i < network->graph->values.count; i++) {
         const Value *value = &network->graph->values.at[i];
         const bool given = value->op == OP_INPUT || value->op == OP_SCALAR;
-        network->again[i] |= !given && !network->backward[i] && !is_found_once(network->graph, value);
+        network->again[i] |= !given && !network->backward[i] && !gen_grad_is_found_once(network->graph, value);
     }
 }
 
@@ -331,25 +269,6 @@ static void find_needed(const Joint *joint, Cut *cut) {
         cut->needed[graph->outputs.at[i].value] = true;
     for (uint32_t i = graph->values.count; i-- > 0;)
         if (cut->needed[i] && !cut->read[i]) ir_value_mark_args(&graph->values.at[i], cut->needed);
-}
-
-/* Whether it asks for two computed values to be equal: rounded by an output, one would be equal to nothing. */
-static bool is_match(const Graph *graph, const Value *value) {
-    if (value->op != OP_EQ) return false;
-    return graph->values.at[value->arg[0]].op != OP_CONST && graph->values.at[value->arg[1]].op != OP_CONST;
-}
-
-/* Values that such comparisons are made of where they are done again, back to what reductions give. */
-static bool *find_exact(const Joint *joint, const bool *backward) {
-    const Graph *graph = joint->graph;
-    bool *exact = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
-    for (uint32_t i = graph->values.count; i-- > 0;) {
-        const Value *value = &graph->values.at[i];
-        if (backward[i]) continue;
-        const bool again = is_match(graph, value) && !is_found_once(graph, value);
-        if (again || (exact[i] && !is_reduction(value))) ir_value_mark_args(value, exact);
-    }
-    return exact;
 }
 
 /* Outputs of which a part is read. */
@@ -431,8 +350,7 @@ Cut gen_grad_cut(Joint *joint) {
     Network network = {.job = job, .joint = joint, .graph = joint->graph, .from = joint->from};
     Cut cut;
     network.backward = find_backward(joint);
-    joint->coarsest = find_coarsest(joint);
-    joint->exact = find_exact(joint, network.backward);
+    gen_grad_look_at_rounding(joint, network.backward);
     network.again = IR_NEW_ARRAY(job, bool, count + 1);
     network.stored = IR_NEW_ARRAY(job, bool, count + 1);
     bool is_cut = least_cut(joint, &network, &cut);
