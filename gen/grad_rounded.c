@@ -7,17 +7,30 @@
 
 static bool is_float(DType dtype) { return ir_dtype(dtype)->kind == KIND_FLOAT; }
 
-/* An output stands for a value where it loses no more than what the value is made of has lost. */
+static int64_t guess_elements(const Joint *joint, const int64_t *dims, uint32_t id) {
+    int64_t count = 0;
+    const Poly elements = gen_grad_elements(joint->job, &joint->graph->values.at[id].shape);
+    (void)ir_poly_eval(elements, dims, joint->graph->dims.count, NULL, 0, &count);
+    return count;
+}
+
+/* An output stands for a value where it loses no more than what the value is made of has lost: operands of as many
+ * elements, since what a smaller one has lost is lost in none of the others. */
 static const DType *find_coarsest(const Joint *joint) {
     const Graph *graph = joint->graph;
     DType *coarsest = IR_NEW_ARRAY(joint->job, DType, graph->values.count + 1);
+    int64_t *elements = IR_NEW_ARRAY(joint->job, int64_t, graph->values.count + 1);
+    int64_t *dims = IR_NEW_ARRAY(joint->job, int64_t, graph->dims.count + 1);
+    for (uint32_t i = 0; i < graph->dims.count; i++) dims[i] = ir_dim_guess(&graph->dims.at[i]);
     for (uint32_t i = 0; i < graph->values.count; i++) {
         const Value *value = &graph->values.at[i];
         coarsest[i] = value->dtype;
+        elements[i] = guess_elements(joint, dims, i);
         for (uint32_t k = 0; k < ir_value_operand_count(value); k++) {
             const uint32_t id = ir_value_operand(value, k);
-            if (id != IR_NONE && is_float(coarsest[id]) && !ir_dtype_holds(coarsest[id], coarsest[i]))
-                coarsest[i] = coarsest[id];
+            if (id == IR_NONE || !is_float(coarsest[id])) continue;
+            if (elements[id] < elements[i] && !gen_grad_is_view(value)) continue;
+            if (!ir_dtype_holds(coarsest[id], coarsest[i])) coarsest[i] = coarsest[id];
         }
     }
     return coarsest;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the backward graph reads of the forward one where less than it needs is there: outputs that rounding may have put
-# on the other side of a jump.
+# on the other side of a jump, or that lost more than what they are made of.
 set -u
 . tests/cli/command.sh
 back=$scratch/back.yaml forth=$scratch/forth.yaml
@@ -71,4 +71,21 @@ check "the sign of what may be 0 in f16" lacks "^  h: f16.*as sign_fwd stores it
 signs f16 "h * h"
 check "is the reason" says "^  h: f16.*as sign_fwd stores it"
 
+# ---- what operands have lost
+for scale in "bf16[1]" "bf16[M, 1]" "bf16[N]"; do
+    grad_of small --wrt=x <<END
+dims: {M: any, N: 64}
+inputs: {x: "f32[M, N]", s: "$scale"}
+nodes: {y: "softmax(x * s, dim=-1)"}
+outputs: {y: bf16}
+END
+    check "a small operand in bf16, $scale, makes nothing of a whole one" lacks "as small_fwd stores it"
+done
+grad_of whole --wrt=x <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "f32[M, N]", s: "bf16[M, N]"}
+nodes: {y: "softmax(x * s, dim=-1)"}
+outputs: {y: bf16}
+END
+check "an operand of as many elements" says "^  .y.: bf16.*as whole_fwd stores it"
 finish
