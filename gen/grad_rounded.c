@@ -36,10 +36,14 @@ static const DType *find_coarsest(const Joint *joint) {
     return coarsest;
 }
 
+/* fp8 saturates, and so close to numbers that occur that nothing in it tells. f16 gives inf, which a reader sees. */
+static bool saturates(DType stored) { return stored == DTYPE_F8E4M3 || stored == DTYPE_F8E5M2; }
+
 /* Whether what was stored in this dtype tells what must be known of the value. */
 static bool tells(const Joint *joint, DType stored, uint32_t id) {
     const DType dtype = joint->graph->values.at[id].dtype;
-    if (joint->known[id] == KNOWN_EXACT) return ir_dtype_holds(stored, dtype);
+    if (!is_float(stored)) return stored == dtype;
+    if (joint->known[id] == KNOWN_EXACT || saturates(stored)) return ir_dtype_holds(stored, dtype);
     const bool vanishes = ir_dtype(stored)->min_exponent > ir_dtype(dtype)->min_exponent; /* small ones become 0 */
     return ir_dtype_holds(stored, joint->coarsest[id]) && !(joint->known[id] == KNOWN_SIGN && vanishes);
 }
@@ -48,8 +52,7 @@ uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
     uint32_t best = IR_NONE;
     for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
         const Tensor *output = &joint->graph->outputs.at[i];
-        if (output->value != id || output->accumulate || !is_float(output->dtype)) continue;
-        if (!tells(joint, output->dtype, id)) continue;
+        if (output->value != id || output->accumulate || !tells(joint, output->dtype, id)) continue;
         if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
             best = i;
     }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the backward graph reads of the forward one where less than it needs is there: outputs that rounding may have put
-# on the other side of a jump, or that lost more than what they are made of.
+# on the other side of a jump, that lost more than what they are made of, or that are exact.
 set -u
 . tests/cli/command.sh
 back=$scratch/back.yaml forth=$scratch/forth.yaml
@@ -88,4 +88,50 @@ nodes: {y: "softmax(x * s, dim=-1)"}
 outputs: {y: bf16}
 END
 check "an operand of as many elements" says "^  .y.: bf16.*as whole_fwd stores it"
+# ---- fp8, which saturates
+grad_of eighths <<'END'
+dims: {M: any}
+inputs: {x: "f8e4m3[M]"}
+nodes: {y: exp(x), z: sqrt(y)}
+outputs: {y: f8e4m3, z: f8e4m3}
+END
+check "what was computed is not read in fp8" lacks "as eighths_fwd stores it"
+checked eighths
+grad_of cast --wrt=r <<'END'
+dims: {M: any}
+inputs: {x: "f32[M]", r: "f32[M]"}
+nodes: {q: "cast(exp(x), f8e4m3)", y: q * r}
+outputs: {q: f8e4m3, y: f32}
+END
+check "what the graph itself rounds to fp8" says "^  q: f8e4m3.*as cast_fwd stores it"
+
+# ---- bools and integers
+grad_of kept --wrt=x <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "bf16[M, N]", r: "bf16[M, N]"}
+nodes: {h: x * r, keep: h > 0.5, y: "where(keep, h * 2, 0)"}
+outputs: {y: bf16, keep: bool}
+END
+check "a mask that is an output" says "^  keep: bool.*as kept_fwd stores it"
+check "is read instead of what it is made of" test "$(grep -c "^  x: " "$back")" -eq 0
+checked kept
+grad_of counted <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "f32[M, N]", r: "i64[M, N]"}
+nodes: {n: "r * r + 7 * r", y: "where(n > 5, x, 0)", z: "x * cast(n, f32)"}
+outputs: {y: f32, z: f32, n: i64}
+END
+checked counted
+sed -i 's/n: i64}/n: i32}/' "$scratch/counted.yaml"
+check "an integer that wraps" run 0 "$scratch/counted.yaml" -o "$out"
+check "does not stand for one that does not" lacks "^  n: i32"
+grad_of largest <<'END'
+inputs: {x: "f32[8]", z: "f32[8]"}
+nodes: {y: amax(x * z)}
+outputs: {y: f32}
+END
+check "gradients of a graph that stores a mask" run 0 "$forth" --forward="$scratch/again.yaml" -o "$scratch/second.yaml"
+cat "$scratch/second.yaml" "$scratch/again.yaml" >"$out"
+check "read it" says "^  saved_eq: bool.*as largest_fwd_fwd stores it"
+check "and store it once" lacks "saved_eq_|saved by"
 finish
