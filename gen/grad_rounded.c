@@ -36,7 +36,7 @@ static const DType *find_coarsest(const Joint *joint) {
     return coarsest;
 }
 
-/* fp8 saturates, and so close to numbers that occur that nothing in it tells. f16 gives inf, which a reader sees. */
+/* Near numbers that occur, and nothing in it tells. f16 overflows to inf, which a reader sees. */
 static bool saturates(DType stored) { return stored == DTYPE_F8E4M3 || stored == DTYPE_F8E5M2; }
 
 /* Whether what was stored in this dtype tells what must be known of the value. */

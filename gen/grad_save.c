@@ -5,8 +5,9 @@
  * bytes. An input and an output cost their reading, slices and picked elements of one theirs alone, any other value its
  * writing, in its compute dtype, and its reading.
  * What a reduction gives is never computed again (its operands would be read for it), unless that is asked for; the
- * rest is. What is made of an input that the forward graph writes over is saved only where that is asked for: such a
- * graph means to use less memory. Among equal cuts the one nearest the gradients: rstd rather than the mean of squares.
+ * rest is, but which computed elements are the largest. What else is made of an input that the forward graph writes
+ * over is saved only where that is asked for: such a graph means to use less memory. Among equal cuts the one nearest
+ * the gradients: rstd rather than the mean of squares.
  *
  * Source: the min-cut partitioner of PyTorch's AOTAutograd has this form. */
 #include "gen/flow.h"
@@ -109,6 +110,11 @@ static void add_operands(Network *network, uint32_t id) {
     }
 }
 
+/* Stored as it was found, rather than computed again. */
+static bool is_once(const Graph *graph, const Value *value) {
+    return gen_grad_is_reduction(value) || gen_grad_is_found_once(graph, value);
+}
+
 static void look_at_operands(Network *network, uint32_t id) {
     const Value *value = &network->graph->values.at[id];
     const bool input = value->op == OP_INPUT;
@@ -118,7 +124,7 @@ static void look_at_operands(Network *network, uint32_t id) {
         const uint32_t operand = ir_value_operand(value, i);
         if (operand == IR_NONE) continue;
         network->moved[id] |= network->moved[operand];
-        network->fragile[id] |= network->fragile[operand] && !gen_grad_is_reduction(value);
+        network->fragile[id] |= network->fragile[operand] && !is_once(network->graph, value);
     }
 }
 
@@ -131,31 +137,38 @@ static void add_values(Network *network, const bool *sinks) {
         if (!network->moved[i]) continue;
         gen_flow_add_edge(&network->flow, in_of(i), out_of(i), cost_of(network, i));
         if (sinks[i]) gen_flow_add_edge(&network->flow, out_of(i), FLOW_SINK, FLOW_ENDLESS);
-        const bool once = gen_grad_is_reduction(value) || gen_grad_is_found_once(graph, value);
-        if (value->op == OP_INPUT || (once && !network->again[i]))
+        if (value->op == OP_INPUT || (is_once(graph, value) && !network->again[i]))
             gen_flow_add_edge(&network->flow, FLOW_SOURCE, in_of(i), FLOW_ENDLESS);
         else
             add_operands(network, i);
     }
 }
 
-/* The value whose reading no cut can avoid: an input that the forward graph writes over. */
-static _Noreturn void refuse_written(const Network *network) {
-    uint32_t last = IR_NONE;
-    for (uint32_t node = FLOW_SINK; node != FLOW_SOURCE; node = gen_flow_before(&network->flow, node))
-        if (node >= FLOW_FIRST && node < in_of(network->graph->values.count)) last = (node - FLOW_FIRST) / 2;
-    IR_REQUIRE(network->job, last != IR_NONE);
-    const Value *value = &network->graph->values.at[last];
-    const uint32_t output = value->op == OP_INPUT ? gen_grad_written_over(network->from, value->tensor) : IR_NONE;
-    if (output == IR_NONE)
+/* The input whose reading no cut can avoid, which the forward graph writes over; or what is computed again of it, where
+ * a cut that may read that was `possible`. */
+static _Noreturn void refuse_written(const Network *network, bool possible) {
+    uint32_t input = IR_NONE, again = IR_NONE;
+    for (uint32_t node = FLOW_SINK; node != FLOW_SOURCE; node = gen_flow_before(&network->flow, node)) {
+        if (node < FLOW_FIRST || node >= in_of(network->graph->values.count)) continue;
+        input = (node - FLOW_FIRST) / 2;
+        if (network->again[input]) again = input;
+    }
+    IR_REQUIRE(network->job, input != IR_NONE && network->graph->values.at[input].op == OP_INPUT);
+    const uint32_t tensor = network->graph->values.at[input].tensor;
+    const uint32_t output = gen_grad_written_over(network->from, tensor);
+    IR_REQUIRE(network->job, output != IR_NONE && (!possible || again != IR_NONE));
+    const char *written = network->from->outputs.at[output].name, *over = network->from->inputs.at[tensor].name;
+    if (possible) {
+        const Value *value = &network->graph->values.at[again];
         ir_stop_at(network->job, STATUS_USAGE, value->place,
-                   "--recompute leaves the gradients nothing to start from: '%s' is read or saved",
-                   value->name ? value->name : ir_op_name(value->op));
-    const Tensor *tensor = &network->from->outputs.at[output];
-    ir_stop_at(network->job, STATUS_REJECTED, tensor->place,
+                   "--recompute leaves the gradients nothing to start from: '%s' is made of the input '%s', which '%s' "
+                   "is written over",
+                   gen_grad_word(value), over, written);
+    }
+    ir_stop_at(network->job, STATUS_REJECTED, network->from->outputs.at[output].place,
                "'%s' is written over the input '%s', which the gradients need: drop its inplace, or --save a node that "
                "they can use instead",
-               tensor->name, network->from->inputs.at[value->tensor].name);
+               written, over);
 }
 
 /* ---- names ---- */
@@ -343,6 +356,15 @@ static void name_saved(Joint *joint, const Cut *cut) {
             gen_grad_name(joint, i, NULL, word_for(joint->job, joint->graph, i));
 }
 
+/* Also where nothing can be stored yet, since some node has to be named first. */
+static void name_found_once(Joint *joint, const bool *backward) {
+    for (uint32_t i = 0; i < joint->graph->values.count; i++) {
+        const Value *value = &joint->graph->values.at[i];
+        if (!backward[i] && !value->name && gen_grad_is_found_once(joint->graph, value))
+            gen_grad_name(joint, i, NULL, word_for(joint->job, joint->graph, i));
+    }
+}
+
 Cut gen_grad_cut(Joint *joint) {
     Job *job = joint->job;
     const GradOptions *options = joint->options;
@@ -353,8 +375,12 @@ Cut gen_grad_cut(Joint *joint) {
     gen_grad_look_at_rounding(joint, network.backward);
     network.again = IR_NEW_ARRAY(job, bool, count + 1);
     network.stored = IR_NEW_ARRAY(job, bool, count + 1);
-    bool is_cut = least_cut(joint, &network, &cut);
-    if (is_cut) name_saved(joint, &cut);
+    const bool possible = least_cut(joint, &network, &cut);
+    bool is_cut = possible;
+    if (is_cut)
+        name_saved(joint, &cut);
+    else
+        name_found_once(joint, network.backward);
     if (options->save.count || options->recompute.count ||
         options->recompute_all) { /* which may use the names that it gave */
         mark_named(joint, &options->save, "save", network.backward, network.stored);
@@ -364,7 +390,7 @@ Cut gen_grad_cut(Joint *joint) {
         is_cut = least_cut(joint, &network, &cut);
         if (is_cut) name_saved(joint, &cut);
     }
-    if (!is_cut) refuse_written(&network);
+    if (!is_cut) refuse_written(&network, possible);
     for (uint32_t i = 0; i < count; i++)
         if (network.stored[i] && !cut.read[i])
             ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--save=%s: the gradients do not need it",

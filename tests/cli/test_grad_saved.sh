@@ -134,4 +134,24 @@ check "gradients of a graph that stores a mask" run 0 "$forth" --forward="$scrat
 cat "$scratch/second.yaml" "$scratch/again.yaml" >"$out"
 check "read it" says "^  saved_eq: bool.*as largest_fwd_fwd stores it"
 check "and store it once" lacks "saved_eq_|saved by"
+# ---- inputs that are written over
+grad_of over --wrt=x <<'END'
+dims: {M: any, N: 8}
+inputs: {x: "f32[M, N]", w: "f32[N]"}
+nodes:
+  v: x * w
+  a: amax(v, dim=-1)
+  y: v * 2
+outputs: {y: {dtype: f32, inplace: x}, a: f32}
+END
+check "which element is the largest is stored" says "^  saved_eq: bool.*saved by over_fwd"
+checked over --wrt=x
+check "--save names it" run 0 "$scratch/over.yaml" --wrt=x --save=saved_eq -o "$back"
+check "--recompute=* leaves it" run 0 "$scratch/over.yaml" --wrt=x --recompute='*' -o "$back"
+check "--recompute of it" run 2 "$scratch/over.yaml" --wrt=x --recompute=saved_eq
+check "--recompute is told" warns "6:6: error: --recompute leaves .*: 'saved_eq' is made of the input 'x', which 'y' is written over$"
+for option in "--save=v" "--save=saved_eq" "--recompute=*" "--recompute=a"; do
+    check "what needs x itself, $option" run 1 "$scratch/over.yaml" "$option"
+    check "is told as such" warns "8:11: error: 'y' is written over the input 'x', which the gradients need"
+done
 finish
