@@ -60,6 +60,22 @@ static uint32_t source_of(const Graph *graph, uint32_t id) {
     return id;
 }
 
+/* A slice of an input of which others are written over. */
+static bool is_left_alone(const Network *network, const Value *value) {
+    const Value *input = value->op == OP_INDEX ? &network->graph->values.at[value->arg[0]] : NULL;
+    bool written = false;
+    if (!input || input->op != OP_INPUT) return false;
+    for (uint32_t i = 0; i < network->from->outputs.count; i++) {
+        const Tensor *output = &network->from->outputs.at[i];
+        const uint32_t count = output->inplace_item_count; /* one a dim: more of the slice are new axes */
+        if (output->inplace != input->tensor) continue;
+        if (!output->inplace_items || count > value->item_count) return false;
+        if (!ir_items_disjoint(network->job, network->graph, output->inplace_items, value->items, count)) return false;
+        written = true;
+    }
+    return written;
+}
+
 /* The dtype in which the elements of a value are there to be read, one by one; false: they are not. */
 static bool is_there(const Network *network, uint32_t id, DType *dtype) {
     const Value *value = &network->graph->values.at[id];
@@ -105,6 +121,11 @@ static void add_operands(Network *network, uint32_t id) {
     for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
         const uint32_t operand = ir_value_operand(value, i);
         if (operand == IR_NONE || !network->moved[operand]) continue;
+        if (i == 0 && is_left_alone(network, value)) {
+            const DType dtype = network->graph->values.at[operand].dtype;
+            gen_flow_add_edge(&network->flow, FLOW_SOURCE, in_of(id), bytes_of(network, &value->shape, dtype));
+            continue;
+        }
         const int64_t part = i == 0 ? cost_of_part(network, id) : FLOW_ENDLESS;
         gen_flow_add_edge(&network->flow, out_of(operand), in_of(id), part);
     }
@@ -124,7 +145,8 @@ static void look_at_operands(Network *network, uint32_t id) {
         const uint32_t operand = ir_value_operand(value, i);
         if (operand == IR_NONE) continue;
         network->moved[id] |= network->moved[operand];
-        network->fragile[id] |= network->fragile[operand] && !is_once(network->graph, value);
+        const bool safe = is_once(network->graph, value) || (i == 0 && is_left_alone(network, value));
+        network->fragile[id] |= network->fragile[operand] && !safe;
     }
 }
 

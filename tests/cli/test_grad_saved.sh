@@ -154,4 +154,19 @@ for option in "--save=v" "--save=saved_eq" "--recompute=*" "--recompute=a"; do
     check "what needs x itself, $option" run 1 "$scratch/over.yaml" "$option"
     check "is told as such" warns "8:11: error: 'y' is written over the input 'x', which the gradients need"
 done
+grad_of half <<'END'
+dims: {M: any, N: 64}
+inputs: {x: "f32[M, N]", w: "f32[M, N/2]"}
+nodes: {y: "x[:, :N/2] * 2 + silu(x[:, N/2:]) * w"}
+outputs: {y: {dtype: f32, inplace: "x[:, :N/2]"}}
+END
+check "a slice beside what is written over is read" says "^  t1: x\\[:, N/2:\\]"
+check "as an input" lacks "saved by|as half_fwd stores it"
+checked half
+check "it runs" attempt 0 run "$back" --device=host -D M=9 --check
+sed -i 's/x\[:, :N\/2\] \* 2/silu(x[:, :N\/2])/' "$scratch/half.yaml"
+check "the slice that is" run 1 "$scratch/half.yaml"
+check "is not" warns "error: 'y' is written over the input 'x', which the gradients need"
+sed -i 's/\[:, N\/2:\]/[:, N\/4:3*N\/4]/; s/silu(x\[:, :N\/2\])/w/; s/inplace: "x\[:, :N\/2\]"/inplace: "x[:, N\/4:3*N\/4]"/' "$scratch/half.yaml"
+check "nor the same one" run 1 "$scratch/half.yaml"
 finish
