@@ -64,6 +64,8 @@ for z in "relu(h)" "abs(h * r)" "relu(h / r)" "minimum(0, -h)"; do
     signs bf16 "$z"
     check "$z: h as it was rounded" says "^  h: bf16.*as sign_fwd stores it"
 done
+signs bf16 "relu(h + 1)"
+check "a sum of what was rounded" lacks "as sign_fwd stores it"
 signs bf16 "h - floor(h) + where(h > 0.5, 1, 0)"
 check "jumps that no gradient uses" lacks "^  h: bf16.*# |saved"
 signs f16 "relu(h)"
@@ -118,13 +120,14 @@ checked kept
 grad_of counted <<'END'
 dims: {M: any, N: 64}
 inputs: {x: "f32[M, N]", r: "i64[M, N]"}
-nodes: {n: "r * r + 7 * r", y: "where(n > 5, x, 0)", z: "x * cast(n, f32)"}
-outputs: {y: f32, z: f32, n: i64}
+nodes: {k: "r * r + 7 * r", y: "where(k > 5, x, 0)", z: "x * cast(k, f32)"}
+outputs: {y: f32, z: f32, k: i64}
 END
+check "an integer" says "^  k: i64.*as counted_fwd stores it"
 checked counted
-sed -i 's/n: i64}/n: i32}/' "$scratch/counted.yaml"
-check "an integer that wraps" run 0 "$scratch/counted.yaml" -o "$out"
-check "does not stand for one that does not" lacks "^  n: i32"
+sed -i 's/k: i64}/k: i32}/' "$scratch/counted.yaml"
+check "an integer that wraps" run 0 "$scratch/counted.yaml"
+check "does not stand for one that does not" lacks "^  k: i32"
 grad_of largest <<'END'
 inputs: {x: "f32[8]", z: "f32[8]"}
 nodes: {y: amax(x * z)}
