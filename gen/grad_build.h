@@ -28,6 +28,13 @@ typedef struct EqualPart {
     uint32_t gradient; /* with a dim for each of the value's */
 } EqualPart;
 
+/* How well the backward graph must know a value. */
+typedef enum Known {
+    KNOWN_ROUNDED, /* as well as what it is made of */
+    KNOWN_SIGN,    /* and which side of 0 it is on, or that it is 0 */
+    KNOWN_EXACT    /* not as an output rounded it */
+} Known;
+
 typedef struct Joint {
     Job *job;
     const GradOptions *options;
@@ -46,7 +53,7 @@ typedef struct Joint {
     const char *owner;           /* the node that is being copied, or NULL */
     bool several;                /* composites whose values get names: those then begin with the owner's */
     /* of each value, once simplified */
-    bool *exact;           /* it must not be read as an output rounded it */
+    const Known *known;
     const DType *coarsest; /* float dtype among what it is made of */
     Place place;           /* of the forward value at work: of all that is made for it */
 } Joint;
@@ -132,10 +139,16 @@ typedef struct Cut {
     bool *needed;         /* the backward graph has it at all */
 } Cut;
 Cut gen_grad_cut(Joint *joint); /* gives what is to be saved a name */
-/* The forward output that holds a value, of several the one of the widest dtype; IR_NONE: none. */
-uint32_t gen_grad_output_with(const Joint *joint, uint32_t id);
 /* The output that may be written over an input of the forward graph, or IR_NONE. */
 uint32_t gen_grad_written_over(const Graph *from, uint32_t input);
+
+/* gen/grad_rounded.c */
+void gen_grad_look_at_rounding(Joint *joint, const bool *backward); /* before the others are called */
+/* The forward output that holds a value, of several the one of the widest dtype; IR_NONE: none. */
+uint32_t gen_grad_output_with(const Joint *joint, uint32_t id);
+bool gen_grad_is_reduction(const Value *value);
+/* Where a computed value is largest is stored as it was found: another kernel may round the value otherwise. */
+bool gen_grad_is_found_once(const Graph *graph, const Value *value);
 
 /* gen/grad_part.c */
 bool gen_grad_is_view(const Value *value); /* or a cast: elements of its first operand */

@@ -120,8 +120,9 @@ static void choose_stored(Making *making) {
     for (uint32_t i = 0; i < count; i++) {
         const Value *value = &joint->graph->values.at[i];
         if (!making->cut->read[i]) continue;
-        if (value->op == OP_INPUT && gen_grad_written_over(joint->from, value->tensor) == IR_NONE) continue;
         const uint32_t output = gen_grad_output_with(joint, i);
+        const bool input = value->op == OP_INPUT; /* written over: a slice beside that is read */
+        if (input && (output == IR_NONE || gen_grad_written_over(joint->from, value->tensor) == IR_NONE)) continue;
         if (output != IR_NONE) {
             making->stored[i] = joint->from->outputs.at[output].name;
             continue;

@@ -5,8 +5,9 @@
  * bytes. An input and an output cost their reading, slices and picked elements of one theirs alone, any other value its
  * writing, in its compute dtype, and its reading.
  * What a reduction gives is never computed again (its operands would be read for it), unless that is asked for; the
- * rest is. What is made of an input that the forward graph writes over is saved only where that is asked for: such a
- * graph means to use less memory. Among equal cuts the one nearest the gradients: rstd rather than the mean of squares.
+ * rest is, but which computed elements are the largest. What else is made of an input that the forward graph writes
+ * over is saved only where that is asked for: such a graph means to use less memory. Among equal cuts the one nearest
+ * the gradients: rstd rather than the mean of squares.
  *
  * Source: the min-cut partitioner of PyTorch's AOTAutograd has this form. */
 #include "gen/flow.h"
@@ -47,35 +48,6 @@ static int64_t bytes_of(const Network *network, const Shape *shape, DType dtype)
     return elements_of(network, shape) * ir_dtype(dtype)->bytes;
 }
 
-/* An output stands for a value where it loses no more than what the value is made of has lost. */
-static const DType *find_coarsest(const Joint *joint) {
-    const Graph *graph = joint->graph;
-    DType *coarsest = IR_NEW_ARRAY(joint->job, DType, graph->values.count + 1);
-    for (uint32_t i = 0; i < graph->values.count; i++) {
-        const Value *value = &graph->values.at[i];
-        coarsest[i] = value->dtype;
-        for (uint32_t k = 0; k < ir_value_operand_count(value); k++) {
-            const uint32_t id = ir_value_operand(value, k);
-            const bool is_float = id != IR_NONE && ir_dtype(coarsest[id])->kind == KIND_FLOAT;
-            if (is_float && !ir_dtype_holds(coarsest[id], coarsest[i])) coarsest[i] = coarsest[id];
-        }
-    }
-    return coarsest;
-}
-
-uint32_t gen_grad_output_with(const Joint *joint, uint32_t id) {
-    const Value *value = &joint->graph->values.at[id];
-    uint32_t best = IR_NONE;
-    for (uint32_t i = 0; i < joint->from->outputs.count; i++) {
-        const Tensor *output = &joint->graph->outputs.at[i];
-        if (output->value != id || output->accumulate || ir_dtype(output->dtype)->kind != KIND_FLOAT) continue;
-        if (!ir_dtype_holds(output->dtype, joint->exact[id] ? value->dtype : joint->coarsest[id])) continue;
-        if (best == IR_NONE || ir_dtype(output->dtype)->bytes > ir_dtype(joint->graph->outputs.at[best].dtype)->bytes)
-            best = i;
-    }
-    return best;
-}
-
 uint32_t gen_grad_written_over(const Graph *from, uint32_t input) {
     for (uint32_t i = 0; i < from->outputs.count; i++)
         if (from->outputs.at[i].inplace == input) return i;
@@ -86,6 +58,22 @@ uint32_t gen_grad_written_over(const Graph *from, uint32_t input) {
 static uint32_t source_of(const Graph *graph, uint32_t id) {
     while (gen_grad_is_view(&graph->values.at[id])) id = graph->values.at[id].arg[0];
     return id;
+}
+
+/* A slice of an input of which others are written over. */
+static bool is_left_alone(const Network *network, const Value *value) {
+    const Value *input = value->op == OP_INDEX ? &network->graph->values.at[value->arg[0]] : NULL;
+    bool written = false;
+    if (!input || input->op != OP_INPUT) return false;
+    for (uint32_t i = 0; i < network->from->outputs.count; i++) {
+        const Tensor *output = &network->from->outputs.at[i];
+        const uint32_t count = output->inplace_item_count; /* one a dim: more of the slice are new axes */
+        if (output->inplace != input->tensor) continue;
+        if (!output->inplace_items || count > value->item_count) return false;
+        if (!ir_items_disjoint(network->job, network->graph, output->inplace_items, value->items, count)) return false;
+        written = true;
+    }
+    return written;
 }
 
 /* The dtype in which the elements of a value are there to be read, one by one; false: they are not. */
@@ -116,13 +104,6 @@ static int64_t cost_of(const Network *network, uint32_t id) {
 
 /* ---- what can be computed again ---- */
 
-static bool is_reduction(const Value *value) {
-    if (value->op == OP_REDUCE) return true;
-    for (uint32_t i = 0; value->op == OP_COMPOSITE && i < value->call->count; i++)
-        if (!strcmp(value->call->params[i], "dim")) return true;
-    return false;
-}
-
 /* Of what is there, the elements that a view takes can be read alone: what is read for the view, at most. */
 static int64_t cost_of_part(const Network *network, uint32_t id) {
     const Value *value = &network->graph->values.at[id];
@@ -140,35 +121,19 @@ static void add_operands(Network *network, uint32_t id) {
     for (uint32_t i = 0; i < ir_value_operand_count(value); i++) {
         const uint32_t operand = ir_value_operand(value, i);
         if (operand == IR_NONE || !network->moved[operand]) continue;
+        if (i == 0 && is_left_alone(network, value)) {
+            const DType dtype = network->graph->values.at[operand].dtype;
+            gen_flow_add_edge(&network->flow, FLOW_SOURCE, in_of(id), bytes_of(network, &value->shape, dtype));
+            continue;
+        }
         const int64_t part = i == 0 ? cost_of_part(network, id) : FLOW_ENDLESS;
         gen_flow_add_edge(&network->flow, out_of(operand), in_of(id), part);
     }
 }
 
-/* x == amax(x): which elements are the largest is lost where one side is read as an output rounded it. */
-static bool finds_extreme(const Graph *graph, const Value *value) {
-    for (uint32_t i = 0; value->op == OP_EQ && i < 2; i++) {
-        const Value *operand = &graph->values.at[ir_graph_behind_views(graph, value->arg[i])];
-        if (operand->op != OP_REDUCE) continue;
-        if (operand->reduction == REDUCTION_MAX || operand->reduction == REDUCTION_MIN) return true;
-    }
-    return false;
-}
-
-/* An input, or its elements as they are but for signs. */
-static bool is_given(const Graph *graph, const Value *value) {
-    while (value->op == OP_INDEX || value->op == OP_RESHAPE || value->op == OP_CAST || value->op == OP_ABS ||
-           value->op == OP_NEG)
-        value = &graph->values.at[value->arg[0]];
-    return value->op == OP_INPUT;
-}
-
-/* Where a computed value is largest is stored as it was found: another kernel may round the value otherwise. */
-static bool is_found_once(const Graph *graph, const Value *value) {
-    if (!finds_extreme(graph, value)) return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (is_given(graph, &graph->values.at[value->arg[i]])) return false;
-    return true;
+/* Stored as it was found, rather than computed again. */
+static bool is_once(const Graph *graph, const Value *value) {
+    return gen_grad_is_reduction(value) || gen_grad_is_found_once(graph, value);
 }
 
 static void look_at_operands(Network *network, uint32_t id) {
@@ -180,7 +145,8 @@ static void look_at_operands(Network *network, uint32_t id) {
         const uint32_t operand = ir_value_operand(value, i);
         if (operand == IR_NONE) continue;
         network->moved[id] |= network->moved[operand];
-        network->fragile[id] |= network->fragile[operand] && !is_reduction(value);
+        const bool safe = is_once(network->graph, value) || (i == 0 && is_left_alone(network, value));
+        network->fragile[id] |= network->fragile[operand] && !safe;
     }
 }
 
@@ -193,31 +159,38 @@ static void add_values(Network *network, const bool *sinks) {
         if (!network->moved[i]) continue;
         gen_flow_add_edge(&network->flow, in_of(i), out_of(i), cost_of(network, i));
         if (sinks[i]) gen_flow_add_edge(&network->flow, out_of(i), FLOW_SINK, FLOW_ENDLESS);
-        const bool once = is_reduction(value) || is_found_once(graph, value);
-        if (value->op == OP_INPUT || (once && !network->again[i]))
+        if (value->op == OP_INPUT || (is_once(graph, value) && !network->again[i]))
             gen_flow_add_edge(&network->flow, FLOW_SOURCE, in_of(i), FLOW_ENDLESS);
         else
             add_operands(network, i);
     }
 }
 
-/* The value whose reading no cut can avoid: an input that the forward graph writes over. */
-static _Noreturn void refuse_written(const Network *network) {
-    uint32_t last = IR_NONE;
-    for (uint32_t node = FLOW_SINK; node != FLOW_SOURCE; node = gen_flow_before(&network->flow, node))
-        if (node >= FLOW_FIRST && node < in_of(network->graph->values.count)) last = (node - FLOW_FIRST) / 2;
-    IR_REQUIRE(network->job, last != IR_NONE);
-    const Value *value = &network->graph->values.at[last];
-    const uint32_t output = value->op == OP_INPUT ? gen_grad_written_over(network->from, value->tensor) : IR_NONE;
-    if (output == IR_NONE)
+/* The input whose reading no cut can avoid, which the forward graph writes over; or what is computed again of it, where
+ * a cut that may read that was `possible`. */
+static _Noreturn void refuse_written(const Network *network, bool possible) {
+    uint32_t input = IR_NONE, again = IR_NONE;
+    for (uint32_t node = FLOW_SINK; node != FLOW_SOURCE; node = gen_flow_before(&network->flow, node)) {
+        if (node < FLOW_FIRST || node >= in_of(network->graph->values.count)) continue;
+        input = (node - FLOW_FIRST) / 2;
+        if (network->again[input]) again = input;
+    }
+    IR_REQUIRE(network->job, input != IR_NONE && network->graph->values.at[input].op == OP_INPUT);
+    const uint32_t tensor = network->graph->values.at[input].tensor;
+    const uint32_t output = gen_grad_written_over(network->from, tensor);
+    IR_REQUIRE(network->job, output != IR_NONE && (!possible || again != IR_NONE));
+    const char *written = network->from->outputs.at[output].name, *over = network->from->inputs.at[tensor].name;
+    if (possible) {
+        const Value *value = &network->graph->values.at[again];
         ir_stop_at(network->job, STATUS_USAGE, value->place,
-                   "--recompute leaves the gradients nothing to start from: '%s' is read or saved",
-                   value->name ? value->name : ir_op_name(value->op));
-    const Tensor *tensor = &network->from->outputs.at[output];
-    ir_stop_at(network->job, STATUS_REJECTED, tensor->place,
+                   "--recompute leaves the gradients nothing to start from: '%s' is made of the input '%s', which '%s' "
+                   "is written over",
+                   gen_grad_word(value), over, written);
+    }
+    ir_stop_at(network->job, STATUS_REJECTED, network->from->outputs.at[output].place,
                "'%s' is written over the input '%s', which the gradients need: drop its inplace, or --save a node that "
                "they can use instead",
-               tensor->name, network->from->inputs.at[value->tensor].name);
+               written, over);
 }
 
 /* ---- names ---- */
@@ -294,7 +267,7 @@ static void mark_everything(const Network *network) {
     for (uint32_t i = 0; i < network->graph->values.count; i++) {
         const Value *value = &network->graph->values.at[i];
         const bool given = value->op == OP_INPUT || value->op == OP_SCALAR;
-        network->again[i] |= !given && !network->backward[i] && !is_found_once(network->graph, value);
+        network->again[i] |= !given && !network->backward[i] && !gen_grad_is_found_once(network->graph, value);
     }
 }
 
@@ -331,25 +304,6 @@ static void find_needed(const Joint *joint, Cut *cut) {
         cut->needed[graph->outputs.at[i].value] = true;
     for (uint32_t i = graph->values.count; i-- > 0;)
         if (cut->needed[i] && !cut->read[i]) ir_value_mark_args(&graph->values.at[i], cut->needed);
-}
-
-/* Whether it asks for two computed values to be equal: rounded by an output, one would be equal to nothing. */
-static bool is_match(const Graph *graph, const Value *value) {
-    if (value->op != OP_EQ) return false;
-    return graph->values.at[value->arg[0]].op != OP_CONST && graph->values.at[value->arg[1]].op != OP_CONST;
-}
-
-/* Values that such comparisons are made of where they are done again, back to what reductions give. */
-static bool *find_exact(const Joint *joint, const bool *backward) {
-    const Graph *graph = joint->graph;
-    bool *exact = IR_NEW_ARRAY(joint->job, bool, graph->values.count + 1);
-    for (uint32_t i = graph->values.count; i-- > 0;) {
-        const Value *value = &graph->values.at[i];
-        if (backward[i]) continue;
-        const bool again = is_match(graph, value) && !is_found_once(graph, value);
-        if (again || (exact[i] && !is_reduction(value))) ir_value_mark_args(value, exact);
-    }
-    return exact;
 }
 
 /* Outputs of which a part is read. */
@@ -424,6 +378,15 @@ static void name_saved(Joint *joint, const Cut *cut) {
             gen_grad_name(joint, i, NULL, word_for(joint->job, joint->graph, i));
 }
 
+/* Also where nothing can be stored yet, since some node has to be named first. */
+static void name_found_once(Joint *joint, const bool *backward) {
+    for (uint32_t i = 0; i < joint->graph->values.count; i++) {
+        const Value *value = &joint->graph->values.at[i];
+        if (!backward[i] && !value->name && gen_grad_is_found_once(joint->graph, value))
+            gen_grad_name(joint, i, NULL, word_for(joint->job, joint->graph, i));
+    }
+}
+
 Cut gen_grad_cut(Joint *joint) {
     Job *job = joint->job;
     const GradOptions *options = joint->options;
@@ -431,12 +394,15 @@ Cut gen_grad_cut(Joint *joint) {
     Network network = {.job = job, .joint = joint, .graph = joint->graph, .from = joint->from};
     Cut cut;
     network.backward = find_backward(joint);
-    joint->coarsest = find_coarsest(joint);
-    joint->exact = find_exact(joint, network.backward);
+    gen_grad_look_at_rounding(joint, network.backward);
     network.again = IR_NEW_ARRAY(job, bool, count + 1);
     network.stored = IR_NEW_ARRAY(job, bool, count + 1);
-    bool is_cut = least_cut(joint, &network, &cut);
-    if (is_cut) name_saved(joint, &cut);
+    const bool possible = least_cut(joint, &network, &cut);
+    bool is_cut = possible;
+    if (is_cut)
+        name_saved(joint, &cut);
+    else
+        name_found_once(joint, network.backward);
     if (options->save.count || options->recompute.count ||
         options->recompute_all) { /* which may use the names that it gave */
         mark_named(joint, &options->save, "save", network.backward, network.stored);
@@ -446,7 +412,7 @@ Cut gen_grad_cut(Joint *joint) {
         is_cut = least_cut(joint, &network, &cut);
         if (is_cut) name_saved(joint, &cut);
     }
-    if (!is_cut) refuse_written(&network);
+    if (!is_cut) refuse_written(&network, possible);
     for (uint32_t i = 0; i < count; i++)
         if (network.stored[i] && !cut.read[i])
             ir_stop_at(job, STATUS_USAGE, (Place){0, 0}, "--save=%s: the gradients do not need it",
