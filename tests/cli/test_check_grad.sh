@@ -116,6 +116,12 @@ check "rounding on purpose" run 0 "$graph" -D M=40
 check "passes its gradient on, and the values after it are judged" off d_x 0 0
 check "of what is stored rounded" run 0 "$graph" -D M=40 --save=p
 check "as well" off d_w 0 0
+check "of the cast itself" run 0 "$graph" -D M=40 --save=r
+check "what is saved is a name of the file" off d_x 0 0
+for way in "--recompute=r" "--recompute=*" "--recompute=* --save=r"; do
+    # shellcheck disable=SC2086
+    check "and with $way" run 0 "$graph" -D M=40 $way
+done
 cat >"$graph" <<'END'
 graph: step
 dims: {M: any}
