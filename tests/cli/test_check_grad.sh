@@ -145,6 +145,16 @@ sed 's/x > 1.01/cast(x, f8e4m3) > 1.01/' "$graph" >"$scratch/cast.yaml"
 check "where the forward graph rounds so" run 0 "$scratch/cast.yaml" -D M=1000
 check "it is told alone" off d_x 0 "[1-9][0-9]*" ", as casts of the graph may put them"
 
+# ---- what is in f64
+cat >"$graph" <<'END'
+graph: directions
+dims: {M: any}
+inputs: {x: "f64[M]"}
+nodes: {g: x + x}
+outputs: {g: f64}
+END
+check "sums along directions" run 0 "$graph" -D M=100 --seed=20
+
 # ---- what is said
 first_error() { [ "$(head -n 1 "$err")" = "$1" ] || { echo "standard error is not: $1"; cat "$err"; return 1; }; }
 printf 'graph: rest\ndims: {M: any}\ninputs: {x: "f32[M]"}\nnodes: {y: "x[1:] * 2"}\noutputs: {y: f32}\n' >"$graph"
