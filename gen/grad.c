@@ -235,8 +235,10 @@ static uint32_t add_up(Joint *joint, uint32_t a, uint32_t b, DType dtype) {
 void gen_grad_add(Joint *joint, uint32_t id, uint32_t gradient, const Shape *shape) {
     if (!gen_grad_is_active(joint, id)) return;
     const Value value = joint->graph->values.at[id];
-    gradient = gen_grad_sum_to(joint, gradient, shape, &value.shape);
     const DType own = ir_compute_dtype(value.dtype), dtype = ir_compute_dtype(joint->graph->values.at[gradient].dtype);
+    if (own == DTYPE_F64 && dtype == DTYPE_F32) /* before it is summed */
+        gradient = ir_graph_cast(joint->job, joint->graph, gradient, DTYPE_F64, joint->place);
+    gradient = gen_grad_sum_to(joint, gradient, shape, &value.shape);
     if (own == DTYPE_F32 && dtype == DTYPE_F64)
         gradient = ir_graph_cast(joint->job, joint->graph, gradient, DTYPE_F32, joint->place);
     joint->gradient[id] = joint->gradient[id] == IR_NONE ? gradient : add_up(joint, joint->gradient[id], gradient, own);

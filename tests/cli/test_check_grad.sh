@@ -147,6 +147,17 @@ check "it is told alone" off d_x 0 "[1-9][0-9]*" ", as casts of the graph may pu
 
 # ---- what is in f64
 cat >"$graph" <<'END'
+graph: wide
+dims: {M: any}
+inputs: {x: "f64[8]", w: "f64[]", m: "bool[M, 8]"}
+nodes: {g: "where(m, x, w)", h: x, k: "cast(x * w, f32) * 2"}
+outputs: {g: f32, h: f32, k: f32}
+END
+finely() { says "^grad +$1: as run off by (0|[0-9.]+e-1[5-9]) of its largest element, 0 elements "; }
+check "f64 inside, f32 outside" run 0 "$graph" -D M=3000
+check "what was broadcast is summed in f64" finely d_x
+check "to one number too" finely d_w
+cat >"$graph" <<'END'
 graph: directions
 dims: {M: any}
 inputs: {x: "f64[M]"}
