@@ -166,6 +166,22 @@ outputs: {g: f64}
 END
 check "sums along directions" run 0 "$graph" -D M=100 --seed=20
 
+# ---- powers
+cat >"$graph" <<'END'
+graph: powers
+dims: {M: any}
+inputs: {x: "f64[M]", z: "f32[M]"}
+nodes: {g: "x ** 2 ** 2", h: "z ** (2 ** 1)"}
+outputs: {g: f64, h: f32}
+END
+check "whole powers of whole numbers" run 0 "$graph" -D M=40
+check "are whole numbers: x may be negative" says "^grad +d_x: 40 of 40 elements and 4 directions compared with differences, 0 failed, 0 uncertain"
+check "in f32 too" says "^grad +d_z: 40 of 40 elements and 4 directions compared with differences, 0 failed, 0 uncertain"
+check "every output has a bound" says "^check +g: 40 of 40 elements compared, 0 failed, 0 uncertain; worst"
+check "what is written" attempt 0 grad "$graph" --verify
+check "has them as numbers" says "d_g \\* \(4 \\* x \\*\\* 3\)"
+check "and as squares" says "d_h \\* \(2 \\* z\)"
+
 # ---- what is said
 first_error() { [ "$(head -n 1 "$err")" = "$1" ] || { echo "standard error is not: $1"; cat "$err"; return 1; }; }
 printf 'graph: rest\ndims: {M: any}\ninputs: {x: "f32[M]"}\nnodes: {y: "x[1:] * 2"}\noutputs: {y: f32}\n' >"$graph"
