@@ -18,7 +18,10 @@ Exact *gen_exact(Job *job, const Graph *graph, const GradOptions *options) {
     Exact *exact = IR_NEW(job, Exact);
     exact->options = options;
     const Graph *wide = ir_graph_widen(job, graph);
-    exact->grad = gen_grad(job, wide, options);
+    GradOptions own = *options; /* what is saved changes no number, and a cast that is named is gone here */
+    own.save = own.recompute = (Names){0};
+    own.recompute_all = false;
+    exact->grad = gen_grad(job, wide, &own);
     exact->graph = expand(job, wide);
     exact->forward = gen_exact_graph(job, exact->grad->forward); /* counts that no f64 takes part in are f32 */
     exact->backward = gen_exact_graph(job, exact->grad->backward);

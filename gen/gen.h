@@ -131,7 +131,8 @@ void gen_fuse(Job *job, Unit *unit); /* may run again after a pass that changed 
 void gen_cut(Job *job, Unit *unit);
 void gen_pair(Job *job, Unit *unit);
 void gen_schedule(Job *job, Unit *unit);
-/* Makes unit->plan of one nest alone: for asking whether it can be planned so. */
+/* Makes unit->plan of one nest and, behind it, of those that share its number of parts: for asking whether it can be
+ * planned so. */
 void gen_schedule_nest(Job *job, Unit *unit, uint32_t nest);
 void gen_emit(Job *job, Unit *unit);
 

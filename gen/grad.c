@@ -72,6 +72,7 @@ const char *gen_grad_word(const Value *value) {
                                        : ir_op_name(value->op);
 }
 
+/* Those of the file. */
 static void take_names(Joint *joint) {
     const Graph *from = joint->from;
     for (uint32_t i = 0; i < from->types.count; i++) *IR_PUSH(joint->job, &joint->taken) = from->types.at[i].name;
@@ -93,17 +94,45 @@ const char *gen_gradient_owner(const GradOptions *options, const char *name) {
     return strncmp(name, prefix, count) != 0 ? NULL : name + count;
 }
 
+/* Parts of composites do not get the names of gradients: of all outputs, since one that is saved would be read as the
+ * gradient that comes in. */
+static void reserve_gradients(Joint *joint) {
+    const Graph *from = joint->from;
+    joint->file_names = joint->taken.count;
+    for (uint32_t i = 0; i < from->outputs.count; i++)
+        *IR_PUSH(joint->job, &joint->taken) = gen_gradient_name(joint->job, joint->options, from->outputs.at[i].name);
+    for (uint32_t i = 0; i < from->inputs.count; i++)
+        if (joint->wanted[i])
+            *IR_PUSH(joint->job, &joint->taken) =
+                gen_gradient_name(joint->job, joint->options, from->inputs.at[i].name);
+}
+
+/* That of an output whose gradient does not come in is for its node's. */
+static void release(Joint *joint, const char *name) {
+    const char **reserved = joint->taken.at + joint->file_names;
+    for (uint32_t i = 0; i < joint->from->outputs.count; i++)
+        if (!joint->taken_outputs[i] && !strcmp(reserved[i], name)) reserved[i] = "";
+}
+
+/* Whether the file has the name, or another gradient. */
+static bool is_claimed(const Joint *joint, const char *name) {
+    const Graph *graph = joint->graph;
+    for (uint32_t i = 0; i < joint->file_names; i++)
+        if (!strcmp(joint->taken.at[i], name)) return true;
+    return ir_tensor_find(graph->inputs.at, graph->inputs.count, name) != IR_NONE ||
+           ir_tensor_find(graph->outputs.at, graph->outputs.count, name) != IR_NONE;
+}
+
 static const char *gradient_name(Joint *joint, const char *of, Place place) {
     const char *name = gen_gradient_name(joint->job, joint->options, of);
     if (strlen(name) > GEN_MAX_NAME)
         ir_stop_at(joint->job, STATUS_REJECTED, place,
                    "the gradient of '%s' would have a name of more than %d characters", of, GEN_MAX_NAME);
-    if (is_taken(joint, name))
+    if (is_claimed(joint, name))
         ir_stop_at(
             joint->job, STATUS_REJECTED, place,
             "the gradient of '%s' is called %s, and the graph has that name (another --prefix gives other names)", of,
             name);
-    *IR_PUSH(joint->job, &joint->taken) = name;
     return name;
 }
 
@@ -206,8 +235,10 @@ static uint32_t add_up(Joint *joint, uint32_t a, uint32_t b, DType dtype) {
 void gen_grad_add(Joint *joint, uint32_t id, uint32_t gradient, const Shape *shape) {
     if (!gen_grad_is_active(joint, id)) return;
     const Value value = joint->graph->values.at[id];
-    gradient = gen_grad_sum_to(joint, gradient, shape, &value.shape);
     const DType own = ir_compute_dtype(value.dtype), dtype = ir_compute_dtype(joint->graph->values.at[gradient].dtype);
+    if (own == DTYPE_F64 && dtype == DTYPE_F32) /* before it is summed */
+        gradient = ir_graph_cast(joint->job, joint->graph, gradient, DTYPE_F64, joint->place);
+    gradient = gen_grad_sum_to(joint, gradient, shape, &value.shape);
     if (own == DTYPE_F32 && dtype == DTYPE_F64)
         gradient = ir_graph_cast(joint->job, joint->graph, gradient, DTYPE_F32, joint->place);
     joint->gradient[id] = joint->gradient[id] == IR_NONE ? gradient : add_up(joint, joint->gradient[id], gradient, own);
@@ -260,6 +291,7 @@ static void go_back(Joint *joint, const bool *taken) {
         joint->place = value.place;
         joint->owner = value.name;
         const char *name = value.name ? gen_gradient_name(joint->job, joint->options, value.name) : NULL;
+        if (name) release(joint, name);
         if (name && value.op != OP_INPUT && !is_taken(joint, name))
             gen_grad_name(joint, joint->gradient[id], NULL, name);
         if (!gen_grad_of_composite(joint, id, joint->gradient[id])) gen_grad_of_op(joint, id, joint->gradient[id]);
@@ -325,6 +357,7 @@ Grad *gen_grad(Job *job, const Graph *graph, const GradOptions *options) {
     joint.front = (Front){.job = job, .graph = joint.graph, .put_call = gen_grad_put_call, .owner = &joint};
     take_names(&joint);
     read_wrt(&joint, &options->wrt);
+    reserve_gradients(&joint);
     copy_forward(&joint);
     joint.taken_outputs = read_of(&joint, &options->of);
     go_back(&joint, joint.taken_outputs);

@@ -49,6 +49,7 @@ typedef struct Joint {
         *gradient; /* of each forward value: its gradient so far, whose dims of 1 may stand for whole ones; IR_NONE */
     IR_LIST(EqualPart) slices;   /* that wait for the others of their value */
     IR_LIST(const char *) taken; /* names that no other value may get */
+    uint32_t file_names;         /* the first of them, which the file has */
     const bool *taken_outputs;   /* of each output of `from`: its gradient comes in */
     const char *owner;           /* the node that is being copied, or NULL */
     bool several;                /* composites whose values get names: those then begin with the owner's */

@@ -55,6 +55,10 @@ static void of_reduce(Joint *joint, uint32_t id, uint32_t gradient) {
     const Value value = value_at(joint, id);
     const Shape from = value_at(joint, value.arg[0]).shape;
     const uint32_t gone = value.keepdim ? 0 : value.dims;
+    if (!value.dims) { /* of a 0-d tensor: its element */
+        gen_grad_add(joint, value.arg[0], gradient, &from);
+        return;
+    }
     Bindings bindings = {0};
     gradient = gen_grad_raise(joint, gradient, value.shape.rank);
     gradient = gen_grad_keep_dims(joint, gradient, gone, from.rank);

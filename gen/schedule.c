@@ -282,6 +282,12 @@ static bool is_pointwise(const Nest *nest) {
     return whole || nest->row_count == nest->axis_count;
 }
 
+/* Which of the program's numbers of parts the nest has, or IR_NONE. */
+static uint32_t part_of(const Prog *prog, const Nest *nest) {
+    const Stmt *partial = gen_nest_partial(nest);
+    return partial ? (uint32_t)prog->bufs.at[nest->accesses.at[partial->access].buf].extent[0].value : IR_NONE;
+}
+
 /* What kind of kernel, and which axes its rows, columns and loops run over. */
 static void plan_cover(Planner *p) {
     const Nest *nest = p->nest;
@@ -290,9 +296,8 @@ static void plan_cover(Planner *p) {
     uint32_t all = ((uint32_t)1 << nest->axis_count) - 1;
     uint32_t consumed = partial ? partial->consumed : ir_nest_inner_mask(nest);
     bool columns = nest->class == CLASS_OUTER || (nest->class == CLASS_FINALIZE && nest->row_count > 0);
-    step->part = IR_NONE;
+    step->part = part_of(p->prog, nest);
     if (partial) {
-        step->part = (uint32_t)p->prog->bufs.at[nest->accesses.at[partial->access].buf].extent[0].value;
         step->parted = consumed;
         columns = gen_class_by_strides(p->job, p->prog, nest, consumed) == CLASS_OUTER;
     }
@@ -473,8 +478,12 @@ static void start_plan(Job *job, Unit *unit) {
 }
 
 void gen_schedule_nest(Job *job, Unit *unit, uint32_t nest) {
+    const Prog *prog = unit->prog;
     start_plan(job, unit);
     plan_nest(job, unit, nest);
+    const uint32_t part = part_of(prog, &prog->nests.at[nest]);
+    for (uint32_t i = 0; i < prog->nests.count && part != IR_NONE; i++)
+        if (i != nest && part_of(prog, &prog->nests.at[i]) == part) plan_nest(job, unit, i);
 }
 
 void gen_schedule(Job *job, Unit *unit) {

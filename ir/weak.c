@@ -65,7 +65,24 @@ static Poly size_of(Job *job, const Arg *arg, bool *overflow) {
     return ir_poly_int(job, *overflow ? 0 : arg->integer);
 }
 
+/* A whole number's whole power, where that is a double: a literal like any other. */
+static bool fold_power(const Arg *args, Arg *result) {
+    const int64_t most = (int64_t)1 << 53;
+    for (uint32_t i = 0; i < 2; i++)
+        if (args[i].kind != ARG_NUMBER || !args[i].is_integer) return false;
+    const int64_t base = args[0].integer, exponent = args[1].integer;
+    if (exponent < 0 || exponent > 64 || base > most || base < -most) return false;
+    int64_t power = 1;
+    for (int64_t i = 0; i < exponent; i++)
+        if (ir_mul_overflows(power, base, &power) || power > most || power < -most) return false;
+    *result = args[0];
+    result->integer = power;
+    result->number = (double)power;
+    return true;
+}
+
 bool ir_weak_fold(Job *job, Op op, const Arg *args, uint32_t count, Arg *result, bool *overflow) {
+    if (op == OP_POW) return fold_power(args, result);
     if (op == OP_NEG && args[0].kind == ARG_NUMBER) {
         *result = args[0];
         result->integer = result->integer == INT64_MIN ? INT64_MIN : -result->integer;

@@ -19,8 +19,8 @@ bool ir_weak_meeting(const Graph *graph, Op op, const Arg *args, uint32_t count,
 bool ir_op_is_weak(Op op, const Arg *args, uint32_t count);
 /* A sum, a difference or a product of sizes. *overflow as ir_poly_add sets it. */
 Poly ir_size_combine(Job *job, Op op, Poly a, Poly b, bool *overflow);
-/* An op on weak operands that is no ARG_OP: a number with another sign, sums and products of sizes. False: it is one.
- */
+/* An op on weak operands that is no ARG_OP: a number with another sign, a whole number's whole power, sums and products
+ * of sizes. False: it is one. */
 bool ir_weak_fold(Job *job, Op op, const Arg *args, uint32_t count, Arg *result, bool *overflow);
 
 #endif

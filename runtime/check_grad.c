@@ -154,11 +154,15 @@ static void difference_work(Job *job, void *state) {
     const double *direction = NULL;
     if (task->direction) {
         direction = make_direction(job, all, task->index, gradient);
+        /* of each number to double, and of the additions */
+        const double rounding = 0x1p-53 + 0x1p-64 * (double)gradient->count;
+        long double sum = 0;
         for (uint64_t i = 0; i < gradient->count; i++) {
             if (!takes_part(all, gradient, i)) continue;
-            task->got += direction[i] * gradient->number[i];
-            task->bound += fabs(direction[i]) * (bound_of(gradient, i) + 0x1p-53 * fabs(gradient->number[i]));
+            sum += (long double)direction[i] * gradient->number[i];
+            task->bound += fabs(direction[i]) * (bound_of(gradient, i) + rounding * fabs(gradient->number[i]));
         }
+        task->got = (double)sum;
     } else {
         task->got = gradient->number[task->index];
         task->bound = bound_of(gradient, task->index);

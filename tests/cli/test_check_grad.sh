@@ -116,6 +116,12 @@ check "rounding on purpose" run 0 "$graph" -D M=40
 check "passes its gradient on, and the values after it are judged" off d_x 0 0
 check "of what is stored rounded" run 0 "$graph" -D M=40 --save=p
 check "as well" off d_w 0 0
+check "of the cast itself" run 0 "$graph" -D M=40 --save=r
+check "what is saved is a name of the file" off d_x 0 0
+for way in "--recompute=r" "--recompute=*" "--recompute=* --save=r"; do
+    # shellcheck disable=SC2086
+    check "and with $way" run 0 "$graph" -D M=40 $way
+done
 cat >"$graph" <<'END'
 graph: step
 dims: {M: any}
@@ -138,6 +144,43 @@ check "is seen" warns "^gradient d_x: [0-9]+ of 1000 elements as run .* are on t
 sed 's/x > 1.01/cast(x, f8e4m3) > 1.01/' "$graph" >"$scratch/cast.yaml"
 check "where the forward graph rounds so" run 0 "$scratch/cast.yaml" -D M=1000
 check "it is told alone" off d_x 0 "[1-9][0-9]*" ", as casts of the graph may put them"
+
+# ---- what is in f64
+cat >"$graph" <<'END'
+graph: wide
+dims: {M: any}
+inputs: {x: "f64[8]", w: "f64[]", m: "bool[M, 8]"}
+nodes: {g: "where(m, x, w)", h: x, k: "cast(x * w, f32) * 2"}
+outputs: {g: f32, h: f32, k: f32}
+END
+finely() { says "^grad +$1: as run off by (0|[0-9.]+e-1[5-9]) of its largest element, 0 elements "; }
+check "f64 inside, f32 outside" run 0 "$graph" -D M=3000
+check "what was broadcast is summed in f64" finely d_x
+check "to one number too" finely d_w
+cat >"$graph" <<'END'
+graph: directions
+dims: {M: any}
+inputs: {x: "f64[M]"}
+nodes: {g: x + x}
+outputs: {g: f64}
+END
+check "sums along directions" run 0 "$graph" -D M=100 --seed=20
+
+# ---- powers
+cat >"$graph" <<'END'
+graph: powers
+dims: {M: any}
+inputs: {x: "f64[M]", z: "f32[M]"}
+nodes: {g: "x ** 2 ** 2", h: "z ** (2 ** 1)"}
+outputs: {g: f64, h: f32}
+END
+check "whole powers of whole numbers" run 0 "$graph" -D M=40
+check "are whole numbers: x may be negative" says "^grad +d_x: 40 of 40 elements and 4 directions compared with differences, 0 failed, 0 uncertain"
+check "in f32 too" says "^grad +d_z: 40 of 40 elements and 4 directions compared with differences, 0 failed, 0 uncertain"
+check "every output has a bound" says "^check +g: 40 of 40 elements compared, 0 failed, 0 uncertain; worst"
+check "what is written" attempt 0 grad "$graph" --verify
+check "has them as numbers" says "d_g \\* \(4 \\* x \\*\\* 3\)"
+check "and as squares" says "d_h \\* \(2 \\* z\)"
 
 # ---- what is said
 first_error() { [ "$(head -n 1 "$err")" = "$1" ] || { echo "standard error is not: $1"; cat "$err"; return 1; }; }

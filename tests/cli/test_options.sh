@@ -356,7 +356,7 @@ check "ops: unknown" refuses 2 "did you mean gelu" ops gelo
 check "passes" prints "^  schedule " passes
 check "knobs" prints "^  row_threads " knobs
 check "knobs: unless forced" prints "^  fuse_reads .*unless forced: 10" knobs
-check "knobs: which numbers" prints "^ +without it: as many CTAs as have room at once .0 or a positive number.$" knobs
+check "knobs: which numbers" prints "^ +have room at once .0 or a positive number.$" knobs
 check "part_rows=0" attempt 0 check examples/rms_norm_bwd.yaml --set part_rows=0
 check "part_rows=-1" refuses 2 "part_rows takes 0 or a positive number; found .-1.$" check examples/rms_norm_bwd.yaml --set part_rows=-1
 check "rows=0" refuses 2 "rows takes a positive number; found .0.$" check examples/rms_norm_bwd.yaml --set rows=0
@@ -374,6 +374,15 @@ all_hold() { # GRAPH KERNEL KNOB
     for value in $values; do run 0 gen "$1" "--set=$2.$3=$value" || return 1; done
 }
 for knob in strategy row_threads rows vector chunks min_ctas; do check "--set f0.$knob as knobs says" all_hold $graph f0 $knob; done
+shared="examples/rms_norm_shared_bwd.yaml --hint M=32768" # whose kernels share their number of parts
+# shellcheck disable=SC2086
+check "knobs of kernels that share" prints "^  part_rows +0 +default  0$" knobs $shared
+check "none has another alone" test "$(grep -c '^  part_rows ' "$out")" -eq "$(grep -c '^  part_rows  *0  *default  0$' "$out")"
+# shellcheck disable=SC2086
+check "--set part_rows=16 of all" prints "part_rows=16" explain $shared --set part_rows=16
+# shellcheck disable=SC2086
+check "of one" refuses 4 "it shares its number of parts with another kernel; force both alike" explain $shared --set f0.part_rows=16
+check "a kernel by itself has more" prints "^  part_rows +0 +default  0 1 2 " knobs examples/rms_norm_bwd.yaml --hint M=32768
 check "one it does not name" refuses 4 "is not possible" gen $graph --set=f0.chunks=2
 check "gen --tuned" refuses 9 "not available yet" gen $graph --tuned
 check "run has no --tuned" refuses 2 "no option of run" run $graph --tuned

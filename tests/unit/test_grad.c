@@ -341,6 +341,8 @@ static const struct {
     {"fp8 with a scale", "x: 'bf16[K, N]'", "  s: 'maximum(amax(abs(x), -1, True) / 448, 1e-6)'\n  q: 'x / s'\n",
      "q: f8e4m3, s: f32", NULL},
     {"extremes of extremes", "x: 'f64[K, M, N]'", "  y: 'amax(amin(x, 1) * sum(x, 1), -1)'\n", "y: f64", NULL},
+    {"reductions of one number", "s: 'f64[]', w: 'f64[N]'",
+     "  y: 'amax(s * s) * w + amin(s, keepdim=True) * prod(exp(s)) + sum(s)'\n", "y: f64", NULL},
     {"everything in one number", "x: 'f64[K, N]', w: 'f64[N]'", "  y: 'sum(log1p(x * x) * w)'\n", "y: f64", NULL},
 };
 

@@ -238,8 +238,49 @@ static void second_of_random(void **state) {
     check_seconds(&seconds, "second order of random graphs");
 }
 
+/* ---- products of rows with a zero ---- */
+
+static const double rows[][3] = {{2, -3, 4}, {0, 2, 3}, {-2, 0, 3}, {5, -7, 0}};
+
+/* Of L = sum of v[i] * the product of all others. */
+static void run_row(Job *job, void *state) {
+    const double *x = state, v[3] = {1, 10, 100}, *weight = v;
+    const char *text =
+        backward_text(job, "graph: g\ninputs: {x: 'f64[3]'}\nnodes: {y: 'prod(x, dim=-1)'}\noutputs: {y: f64}\n",
+                      &(GradOptions){0}, NULL);
+    const Exact *exact = gen_exact(job, grad_parse(job, text), &(GradOptions){.prefix = "d2_"});
+    const Graph *graph = exact->graph, *backward = exact->backward;
+    Random random = {1};
+    const GradData data = grad_data(job, exact, grad_dims(job, graph, 1), &random, 1, 2);
+    memcpy(data.number[ir_tensor_find(graph->inputs.at, graph->inputs.count, "x")], x, 3 * sizeof *x);
+    *data.number[ir_tensor_find(graph->inputs.at, graph->inputs.count, "d_y")] = 1;
+    const Expected *found = gen_exact_gradients(job, exact, backward, &(ExactInput){&data.input, &weight});
+    const Expected *d_x = &found[ir_tensor_find(backward->outputs.at, backward->outputs.count, "d2_x")];
+    const Expected *d_d_y = &found[ir_tensor_find(backward->outputs.at, backward->outputs.count, "d2_d_y")];
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t j = (i + 1) % 3, k = (i + 2) % 3;
+        const double expected = v[j] * x[k] + v[k] * x[j];
+        if (!(fabs(d_x->number[i] - expected) <= 1e-13 * fabs(expected)))
+            fail_msg("prod of %g, %g, %g: d2_x[%u] is %g, not %g", x[0], x[1], x[2], i, d_x->number[i], expected);
+    }
+    const double expected = v[0] * x[1] * x[2] + v[1] * x[0] * x[2] + v[2] * x[0] * x[1];
+    if (!(fabs(d_d_y->number[0] - expected) <= 1e-13 * fabs(expected)))
+        fail_msg("prod of %g, %g, %g: d2_d_y is %g, not %g", x[0], x[1], x[2], d_d_y->number[0], expected);
+}
+
+static void products_with_a_zero(void **state) {
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        Job *job = ir_job_create(NULL);
+        double x[3];
+        memcpy(x, rows[r], sizeof x);
+        if (ir_job_run(job, run_row, x)) fail_msg("%s", ir_job_report(job));
+        ir_job_free(job);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(torch_orders), cmocka_unit_test(second_of_cases),
-                                       cmocka_unit_test(second_of_random)};
+                                       cmocka_unit_test(second_of_random), cmocka_unit_test(products_with_a_zero)};
     return cmocka_run_group_tests_name("grad_orders", tests, NULL, NULL);
 }
