@@ -15,6 +15,9 @@ static void copy_tensor(Tensor *to, const Tensor *from) {
     *to = *from;
     to->dtype = widen_dtype(from->dtype);
     to->accumulate = false;
+    to->inplace = IR_NONE;
+    to->inplace_items = NULL;
+    to->inplace_item_count = 0;
 }
 
 /* Whether it computes in f64 in the copy: a call of numbers and integers alone stays in f32. */

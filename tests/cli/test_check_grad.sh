@@ -187,6 +187,11 @@ first_error() { [ "$(head -n 1 "$err")" = "$1" ] || { echo "standard error is no
 printf 'graph: rest\ndims: {M: any}\ninputs: {x: "f32[M]"}\nnodes: {y: "x[1:] * 2"}\noutputs: {y: f32}\n' >"$graph"
 check "a slice of nothing" run 2 "$graph" -D M=0
 check "is said as of any launch" first_error "normgen: error: extent 0 of y is -1: an extent is at least 0"
+printf 'graph: over\ndims: {M: any, N: 8}\ninputs: {x: "f32[M, N]"}\nnodes: {h: exp(x), y: h * h}\noutputs: {y: {dtype: f32, inplace: x}}\n' >"$scratch/over.yaml"
+check "an input that is written over" run 1 "$scratch/over.yaml" -D M=4
+check "is told" warns "'y' is written over the input 'x', which the gradients need"
+check "what is saved instead" run 0 "$scratch/over.yaml" -D M=4 --save=h
+check "is enough" says "^check +passed$"
 sed 's/"x\[1:\] \* 2"}/x * 2, dead: x + 1}/' "$graph" >"$scratch/twice.yaml"
 check "a knob that does not fit" run 2 "$scratch/twice.yaml" --set f0.vector=3
 check "the file and which graph, once" warns "^$scratch/twice.yaml: forward: error: --set f0.vector: there is no kernel .f0."
