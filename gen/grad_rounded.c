@@ -97,6 +97,8 @@ static bool is_zero(const Value *value) {
     return value->op == OP_CONST && (is_float(value->dtype) ? value->bits << 1 : value->bits) == 0; /* or -0 */
 }
 
+static bool compares(const Value *value) { return value->op < OP_PRIMITIVES && ir_op(value->op)->rule == RULE_COMPARE; }
+
 static bool is_jump(const Graph *graph, const Value *value) {
     switch (value->op) {
     case OP_FLOOR:
@@ -107,14 +109,14 @@ static bool is_jump(const Graph *graph, const Value *value) {
     case OP_FLOORDIV:
     case OP_MOD: return true;
     case OP_CAST: return is_float(graph->values.at[value->arg[0]].dtype) && !is_float(value->dtype);
-    default: return ir_op(value->op)->rule == RULE_COMPARE;
+    default: return compares(value);
     }
 }
 
 /* Of a jump at 0, rounding leaves the operand on its side, and equal to 0 if it was. */
 static bool jumps_at_zero(const Graph *graph, const Value *value) {
     if (value->op == OP_SIGN) return true;
-    if (ir_op(value->op)->rule != RULE_COMPARE) return false;
+    if (!compares(value)) return false;
     return is_zero(&graph->values.at[value->arg[0]]) || is_zero(&graph->values.at[value->arg[1]]);
 }
 
